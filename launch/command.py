@@ -2,10 +2,12 @@
 
 import dataclasses
 import errno
+import signal
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any, TypeVar
 
 from absl import app, flags
@@ -28,7 +30,7 @@ def define_flags(config_class: type, exclude: tuple[str, ...] = ()) -> None:
     for field in dataclasses.fields(config_class):
         kind = _without_none(hints[field.name])
         if dataclasses.is_dataclass(kind):
-            define_flags(kind, exclude)
+            define_flags(typing.cast(type, kind), exclude)
         elif field.name not in exclude:
             default = None if field.default is dataclasses.MISSING else field.default
             _DEFINERS[kind](field.name, default, field.metadata["help"], module_name=sys.argv[0])
@@ -68,6 +70,22 @@ def _without_none(hint: Any) -> Any:
         (kind,) = (part for part in typing.get_args(hint) if part is not types.NoneType)
         return kind
     return hint
+
+
+class Interrupt:
+    """Turns the first Ctrl-C, or SIGTERM, into a wish to stop after this decision; the second stops at once."""
+
+    def __init__(self) -> None:
+        self.wished = False
+        signal.signal(signal.SIGINT, self._wish)
+        signal.signal(signal.SIGTERM, self._wish)
+
+    def _wish(self, number: int, frame: FrameType | None) -> None:
+        self.wished = True
+        signal.signal(number, signal.SIG_DFL)
+
+    def __call__(self) -> bool:
+        return self.wished
 
 
 def run(main: Callable[[], int | None]) -> None:

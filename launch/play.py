@@ -1,0 +1,126 @@
+"""Plays games with a width-based planner and records them.
+
+    python -m launch.play --game=Pong --features=bprost --budget_seconds=0.5 --runs=3 --workdir=runs/pong
+
+A run that was cut off goes on where it was last saved; a finished one is not played again.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from absl import flags
+from tqdm import tqdm
+
+from launch import command
+from vaeiw_jax import runs, video
+from vaeiw_jax.episodes import PROTOCOLS, Episode, EpisodeConfig
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.features.bprost import SETS as MASKABLE
+from vaeiw_jax.planning import Decision
+from vaeiw_jax.runs import Run
+
+command.define_flags(EpisodeConfig)
+_PROTOCOL = flags.DEFINE_string(
+    "protocol",
+    "vae_iw",
+    "vae_iw: as the paper plays; rollout_iw: as the RolloutIW scores it compares with were made (18,000 frames, all "
+    "18 actions, discount 1, background mask, up to 30 idle frames). Settings given one by one come first",
+)
+_RUNS = flags.DEFINE_integer("runs", 1, "how many runs, with seeds counted up from --seed")
+_SEED = flags.DEFINE_integer("seed", 0, "seed of the first run")
+_WORKDIR = flags.DEFINE_string(
+    "workdir", None, "where everything is recorded (default: runs/GAME-FEATURES-PLANNER)"
+)
+_VIDEO = flags.DEFINE_boolean("video", False, "film every run, to WORKDIR/videos/GAME/seed-S.mp4")
+_EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
+_SAVE_SECONDS = flags.DEFINE_float(
+    "save_seconds", runs.SAVE_SECONDS, "save an unfinished run so often"
+)
+
+
+def read_config() -> EpisodeConfig:
+    """The config the flags describe, the protocol filling in what was not given."""
+    if _PROTOCOL.value not in PROTOCOLS:
+        raise unknown("protocol", _PROTOCOL.value, PROTOCOLS)
+    defaults = dict(PROTOCOLS[_PROTOCOL.value])
+    if flags.FLAGS.features not in MASKABLE:
+        defaults.pop("background_mask", None)
+    if command.given("budget_nodes") and not command.given("budget_seconds"):
+        defaults["budget_seconds"] = None
+    return command.read_flags(EpisodeConfig, defaults)
+
+
+def play_with_progress(
+    config: EpisodeConfig, run: Run, interrupt: command.Interrupt
+) -> dict[str, Any] | None:
+    """One run, with a line that tells how it goes."""
+    with tqdm(
+        total=config.most_actions,
+        desc=f"{run.game} seed {run.seed}",
+        bar_format="{desc}: {n_fmt} actions{postfix} [{elapsed} gone, at most {remaining} left]",
+        mininterval=0.2 if sys.stderr.isatty() else 10,
+    ) as bar:
+        nodes: list[int] = []
+
+        def show(episode: Episode, decision: Decision | None) -> None:
+            if decision is None:  # the start, or where an earlier process left off
+                bar.n = bar.initial = len(episode.actions)
+                return
+            nodes.append(decision.statistics.new_nodes)
+            bar.set_postfix_str(
+                f"score {episode.score:,}, {np.mean(nodes[-50:]):.0f} nodes a decision",
+                refresh=False,
+            )
+            bar.update()
+
+        return runs.play(
+            config,
+            run,
+            command=sys.orig_argv,
+            save_seconds=_SAVE_SECONDS.value,
+            on_decision=show,
+            interrupted=interrupt,
+        )
+
+
+def main() -> int | None:
+    config = read_config()
+    if _RUNS.value < 1:
+        raise UserError(f"--runs must be at least 1, not {_RUNS.value}")
+    if _SEED.value < 0:
+        raise UserError(f"--seed must be 0 or more, not {_SEED.value}")
+    game = config.atari.game
+    default = Path("runs") / f"{game}-{config.features}-{config.planner.planner}"
+    workdir = Path(_WORKDIR.value) if _WORKDIR.value else default
+    interrupt = command.Interrupt()
+    scores = []
+    for seed in range(_SEED.value, _SEED.value + _RUNS.value):
+        run = Run(workdir, game, seed)
+        finished_before = run.record.exists()
+        record = play_with_progress(config, run, interrupt)
+        if record is None:
+            print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
+            return 130
+        scores.append(record["score"])
+        print(
+            f"{game} seed {seed}: score {record['score']:,} in {record['actions']:,} actions "
+            f"({record['stop'].replace('_', ' ')}), "
+            f"{record['decisions']['mean_new_nodes']:.1f} nodes a decision"
+            f"{', played before' if finished_before else ''}: {run.record}"
+        )
+        if _VIDEO.value:
+            video.film(run, config, _EVERY_FRAME.value)
+            print(f"video: {run.video}")
+    if len(scores) > 1:
+        error = np.std(scores, ddof=1) / len(scores) ** 0.5
+        print(
+            f"{game}: mean score {np.mean(scores):,.1f} ± {error:,.1f} (standard error, {len(scores)} runs)"
+        )
+    return None
+
+
+if __name__ == "__main__":
+    command.run(main)

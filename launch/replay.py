@@ -1,0 +1,66 @@
+"""Plays a recorded run's actions again and checks that they lead to the recorded score.
+
+python -m launch.replay --workdir=runs/pong --seed=0 [--game=Pong] [--video]
+"""
+
+from pathlib import Path
+
+from absl import flags
+from tqdm import tqdm
+
+from launch import command
+from vaeiw_jax import atari, durable, video
+from vaeiw_jax.episodes import EpisodeConfig, replay
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.runs import Run
+
+_WORKDIR = flags.DEFINE_string("workdir", None, "where the run was recorded", required=True)
+_GAME = flags.DEFINE_string("game", None, "the game, if the work directory has more than one")
+_SEED = flags.DEFINE_integer("seed", 0, "seed of the run")
+_VIDEO = flags.DEFINE_boolean("video", False, "film it, to WORKDIR/videos/GAME/seed-S.mp4")
+_EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
+
+
+def find_run(workdir: Path, game: str | None, seed: int) -> Run:
+    """The run asked for, of the only game there is unless one is named."""
+    games = sorted(path.name for path in workdir.glob("episodes/*"))
+    if not games:
+        raise UserError(
+            f"{workdir} holds no recorded episodes; play some with `python -m launch.play`"
+        )
+    if game is None and len(games) > 1:
+        raise UserError(f"{workdir} holds several games; choose with --game={' or '.join(games)}")
+    run = Run(workdir, atari.game_name(atari.rom_id(game)) if game else games[0], seed)
+    if not run.record.exists():
+        seeds = sorted(path.stem for path in run.record.parent.glob("seed-*[0-9].json"))
+        raise UserError(
+            f"there is no finished run {run.record}; there is {', '.join(seeds) or 'none'}"
+        )
+    return run
+
+
+def main() -> int | None:
+    run = find_run(Path(_WORKDIR.value), _GAME.value, _SEED.value)
+    record = durable.read_json(run.record)
+    config = EpisodeConfig.from_dict(record["config"])
+    actions = durable.read_arrays(run.decisions)["actions"].tolist()
+    score = 0.0
+    for transition, _ in tqdm(
+        replay(config, run.seed, actions), "replaying", len(actions), leave=False
+    ):
+        score += transition.reward
+    if score != record["score"]:
+        raise UserError(
+            f"the replay scored {score:,.0f}, but {run.record} says {record['score']:,}"
+        )
+    print(
+        f"{run.game} seed {run.seed}: score {score:,.0f} in {len(actions):,} actions, as recorded"
+    )
+    if _VIDEO.value:
+        video.film(run, config, _EVERY_FRAME.value)
+        print(f"video: {run.video}")
+    return None
+
+
+if __name__ == "__main__":
+    command.run(main)

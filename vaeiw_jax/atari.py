@@ -1,0 +1,230 @@
+"""The simulator: an Atari game by name, stepped from snapshots. The only file that knows ale-py."""
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+import ale_py
+import ale_py.roms
+import numpy as np
+
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.planning.simulator import Transition
+
+ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+
+NOOP = 0  # ale_py.Action.NOOP
+
+UNUSABLE = frozenset({"combat", "joust", "maze_craze", "warlords"})
+"""ROMs ale-py ships but its emulator does not support; loading one may kill the process."""
+
+_NAMES = {  # where the words of the ROM's file name do not give the usual name
+    "et": "ET",
+    "koolaid": "KoolAid",
+    "tic_tac_toe_3d": "TicTacToe3D",
+}
+_ALIASES = {  # spellings whose letters differ from the ROM's file name
+    "jamesbond007": "jamesbond",
+    "montezumasrevenge": "montezuma_revenge",
+    "montezuma": "montezuma_revenge",
+    "yarrevenge": "yars_revenge",
+    "upanddown": "up_n_down",
+    "keystonekops": "keystone_kapers",
+}
+
+
+@dataclass(frozen=True)
+class AtariConfig:
+    """What is played, and how the player is wired to it (Table 2 of the paper)."""
+
+    game: str = field(
+        metadata={"help": "the game, in any spelling: MsPacman, ms_pacman, 'Ms. Pac-Man'"}
+    )
+    frameskip: int = field(
+        default=15, metadata={"help": "frames an action is held; rewards are summed over them"}
+    )
+    full_action_set: bool = field(
+        default=False, metadata={"help": "all 18 actions instead of those that matter in the game"}
+    )
+    noop_max: int = field(
+        default=0,
+        metadata={"help": "start after a random number of idle frames, at most this many"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "game", game_name(rom_id(self.game)))
+        if self.frameskip < 1:
+            raise UserError(
+                f"frameskip must be at least 1, not {self.frameskip}; the paper uses 15"
+            )
+        if self.noop_max < 0:
+            raise UserError(f"noop_max must be 0 or more, not {self.noop_max}")
+
+
+class Snapshot(NamedTuple):
+    """A state of the emulator with what it shows. The emulator itself forgets the screen, so it is kept here."""
+
+    state: ale_py.ALEState
+    screen: np.ndarray
+    """uint8[height, width] palette colours."""
+    ram: np.ndarray
+    """uint8[128]"""
+    lives: int
+    frame: int
+    """Frames emulated since the start of the episode, idle ones included."""
+    terminal: bool
+
+
+class Atari:
+    """One emulator with one game loaded.
+
+    `step` is a function of its arguments alone: the emulator keeps no state that matters between calls.
+    """
+
+    def __init__(self, config: AtariConfig):
+        self.config = config
+        self._emulator = ale_py.ALEInterface()
+        self._emulator.setInt("random_seed", 0)
+        self._emulator.setFloat("repeat_action_probability", 0.0)
+        self._emulator.setInt("frame_skip", 1)
+        rom = ale_py.roms.get_rom_path(rom_id(config.game))
+        if rom is None:
+            raise UserError(
+                f"ale-py was installed without its ROM of {config.game}; reinstall ale-py"
+            )
+        self._emulator.loadROM(rom)
+        self._actions = (
+            self._emulator.getLegalActionSet()
+            if config.full_action_set
+            else self._emulator.getMinimalActionSet()
+        )
+        self._current: ale_py.ALEState | None = None
+
+    @property
+    def num_actions(self) -> int:
+        return len(self._actions)
+
+    @property
+    def action_names(self) -> list[str]:
+        return [action.name for action in self._actions]
+
+    @property
+    def screen_shape(self) -> tuple[int, int]:
+        height, width = self._emulator.getScreenDims()
+        return height, width
+
+    def start(self, rng: np.random.Generator) -> Snapshot:
+        """The first state of an episode; `rng` draws the number of idle frames, if there may be any."""
+        self._emulator.reset_game()
+        if self.config.noop_max:
+            for _ in range(rng.integers(self.config.noop_max, endpoint=True)):
+                self._emulator.act(NOOP)
+        return self._snapshot()
+
+    def step(
+        self,
+        snapshot: Snapshot,
+        action: int,
+        watch: Callable[[np.ndarray], None] | None = None,
+    ) -> Transition:
+        """Holds the action for `frameskip` frames, or until the game is over.
+
+        `watch`, if given, is shown every emulated frame as uint8[height, width, 3].
+        """
+        if snapshot.state is not self._current:  # else the emulator stands there already
+            self._emulator.restoreState(snapshot.state)
+        reward = 0
+        for _ in range(self.config.frameskip):
+            if self._emulator.game_over():
+                break
+            reward += self._emulator.act(self._actions[action])
+            if watch:
+                watch(self._emulator.getScreenRGB())
+        after = self._snapshot()
+        return Transition(after, float(reward), after.lives, after.terminal)
+
+    def _snapshot(self) -> Snapshot:
+        emulator = self._emulator
+        self._current = emulator.cloneState()
+        return Snapshot(
+            state=self._current,
+            screen=emulator.getScreen(),
+            ram=emulator.getRAM(),
+            lives=emulator.lives(),
+            frame=emulator.getEpisodeFrameNumber(),
+            terminal=emulator.game_over(),
+        )
+
+
+def pack(snapshots: Sequence[Snapshot]) -> dict[str, np.ndarray]:
+    """Snapshots as plain arrays, from which another process continues bit for bit."""
+    states = [cast(bytes, snapshot.state.__getstate__()) for snapshot in snapshots]
+    joined = b"".join(states)
+    return {
+        "states": np.frombuffer(joined, np.uint8),
+        "state_lengths": np.array([len(state) for state in states], np.int64),
+        "states_digest": np.frombuffer(hashlib.sha256(joined).digest(), np.uint8),
+        "screens": np.stack([snapshot.screen for snapshot in snapshots]),
+        "rams": np.stack([snapshot.ram for snapshot in snapshots]),
+        "lives": np.array([snapshot.lives for snapshot in snapshots], np.int32),
+        "frames": np.array([snapshot.frame for snapshot in snapshots], np.int64),
+        "terminals": np.array([snapshot.terminal for snapshot in snapshots], np.bool_),
+    }
+
+
+def unpack(arrays: Mapping[str, np.ndarray]) -> list[Snapshot]:
+    """The snapshots `pack` was given. The emulator trusts its states blindly, so their digest is checked first."""
+    joined = arrays["states"].tobytes()
+    if hashlib.sha256(joined).digest() != arrays["states_digest"].tobytes():
+        raise UserError("the saved emulator states do not match their digest")
+    ends = np.cumsum(arrays["state_lengths"]).tolist()
+    return [
+        Snapshot(
+            state=ale_py.ALEState(joined[start:end]),
+            screen=arrays["screens"][i],
+            ram=arrays["rams"][i],
+            lives=int(arrays["lives"][i]),
+            frame=int(arrays["frames"][i]),
+            terminal=bool(arrays["terminals"][i]),
+        )
+        for i, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
+    ]
+
+
+def rom_id(game: str) -> str:
+    """The file name of a game's ROM, from any spelling: `ALE/MsPacman-v5` gives `ms_pacman`."""
+    letters = _letters(game)
+    found = _rom_ids().get(letters)
+    if found is None:
+        raise unknown("game", game, game_names())
+    if found in UNUSABLE:
+        raise UserError(
+            f"{game_name(found)} cannot be played: the emulator of ale-py does not support its ROM"
+        )
+    return found
+
+
+def game_name(rom: str) -> str:
+    """The usual name of a ROM, as in the paper: `ms_pacman` gives `MsPacman`."""
+    return _NAMES.get(rom) or "".join(word[:1].upper() + word[1:] for word in rom.split("_"))
+
+
+def game_names() -> list[str]:
+    """Every game that can be played."""
+    return sorted(game_name(rom) for rom in set(_rom_ids().values()) - UNUSABLE)
+
+
+@functools.cache
+def _rom_ids() -> dict[str, str]:
+    return {_letters(rom): rom for rom in ale_py.roms.get_all_rom_ids()} | _ALIASES
+
+
+def _letters(game: str) -> str:
+    """What is left of a name without capitals, signs, and the prefix and version Gymnasium adds."""
+    bare = re.sub(r"^ale/", "", game.strip().lower())
+    bare = re.sub(r"(noframeskip|deterministic)?-v\d+$", "", bare)
+    bare = re.sub(r"\.bin$", "", bare)
+    return re.sub(r"[^a-z0-9]", "", bare)

@@ -1,0 +1,8 @@
+"""Width-based planning on anything that steps from a snapshot. NumPy only."""
+
+from vaeiw_jax.planning.config import PlannerConfig
+from vaeiw_jax.planning.planner import Decision, Planner
+from vaeiw_jax.planning.search import Statistics
+from vaeiw_jax.planning.simulator import Transition
+
+__all__ = ["Decision", "Planner", "PlannerConfig", "Statistics", "Transition"]

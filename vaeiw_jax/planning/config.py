@@ -1,0 +1,69 @@
+"""What a planner is asked to do."""
+
+import math
+from dataclasses import dataclass, field
+
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.planning.novelty import MAX_DEPTH
+
+PLANNERS = ("rollout_iw", "iw", "random")
+CACHING = ("partial", "none")
+
+
+@dataclass(frozen=True)
+class PlannerConfig:
+    """The planner and its budget. Defaults: Table 2 of the paper."""
+
+    planner: str = field(default="rollout_iw", metadata={"help": f"one of {', '.join(PLANNERS)}"})
+    width: int = field(
+        default=1,
+        metadata={"help": "1: atoms must be new; 2: pairs of atoms (at most 10,000 features)"},
+    )
+    budget_seconds: float | None = field(
+        default=0.5,
+        metadata={"help": "seconds a decision may take; 0.5 unless --budget_nodes is given alone"},
+    )
+    budget_nodes: int | None = field(
+        default=None, metadata={"help": "new nodes, that is simulator steps, a decision may take"}
+    )
+    discount: float = field(default=0.99, metadata={"help": "gamma, of rewards along a branch"})
+    risk_averse: bool = field(
+        default=True, metadata={"help": "magnify losses of points and lives when comparing actions"}
+    )
+    risk_alpha: float = field(
+        default=50_000.0, metadata={"help": "alpha, by which negative rewards are multiplied"}
+    )
+    caching: str = field(
+        default="partial",
+        metadata={
+            "help": "partial: the chosen branch is kept for the next decision; none: it is not"
+        },
+    )
+    max_depth: int = field(
+        default=MAX_DEPTH, metadata={"help": "no node lies deeper below the root than this"}
+    )
+    max_tree_nodes: int | None = field(
+        default=None, metadata={"help": "a decision ends when the tree has this many nodes"}
+    )
+
+    def __post_init__(self) -> None:
+        if self.planner not in PLANNERS:
+            raise unknown("planner", self.planner, PLANNERS)
+        if self.caching not in CACHING:
+            raise unknown("caching", self.caching, CACHING)
+        if self.width not in (1, 2):
+            raise UserError(f"width must be 1 or 2, not {self.width}; wider tables fit no memory")
+        if self.budget_seconds is None and self.budget_nodes is None:
+            raise UserError("no budget is given; set budget_seconds, budget_nodes or both")
+        if self.budget_seconds is not None and not 0 < self.budget_seconds < math.inf:
+            raise UserError(f"budget_seconds must be above 0, not {self.budget_seconds}; try 0.5")
+        if self.budget_nodes is not None and self.budget_nodes < 1:
+            raise UserError(f"budget_nodes must be at least 1, not {self.budget_nodes}; try 150")
+        if not 0 < self.discount <= 1:
+            raise UserError(f"discount must be above 0 and at most 1, not {self.discount}")
+        if not 1 <= self.risk_alpha < math.inf:
+            raise UserError(f"risk_alpha must be at least 1, not {self.risk_alpha}")
+        if not 1 <= self.max_depth <= MAX_DEPTH:
+            raise UserError(f"max_depth must be from 1 to {MAX_DEPTH:,}, not {self.max_depth}")
+        if self.max_tree_nodes is not None and self.max_tree_nodes < 2:
+            raise UserError(f"max_tree_nodes must be at least 2, not {self.max_tree_nodes}")

@@ -1,0 +1,37 @@
+"""IW(k) (Lipovetzky and Geffner, ECAI 2012): breadth-first search pruned by novelty."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from vaeiw_jax.planning.search import SOLVED, Search
+from vaeiw_jax.planning.tree import NO_NODE
+
+_ANY_DEPTH = 0
+"""To IW a key is new or it is not, whatever the depth: all are noted at this one."""
+
+
+def iw(search: Search) -> str:
+    """Tries the actions of every novel node, first come, first served; returns why it ended.
+
+    Kept nodes come first. They write their atoms and are not pruned.
+    """
+    tree = search.tree
+    queue: deque[tuple[int, int]] = deque()
+    for node in tree.breadth_first():
+        search.admit(node, _ANY_DEPTH)
+        queue.extend(_untried(search, int(node)))
+    while queue:
+        if ended := search.spent():
+            return ended
+        child = search.expand(*queue.popleft())
+        if search.admit(child, _ANY_DEPTH):
+            queue.extend(_untried(search, child))
+    return SOLVED
+
+
+def _untried(search: Search, node: int) -> Iterator[tuple[int, int]]:
+    tree = search.tree
+    if tree.terminal[node] or tree.depth[node] >= search.config.max_depth:
+        return
+    for action in (tree.children[node] == NO_NODE).nonzero()[0]:
+        yield node, int(action)

@@ -1,0 +1,80 @@
+"""The least depth at which each atom, or pair of atoms, was seen in this decision."""
+
+import numpy as np
+
+from vaeiw_jax.errors import UserError
+
+MAX_DEPTH = 2**15 - 1
+"""The deepest node a table can note."""
+
+MAX_FEATURES_OF_PAIRS = 10_000
+"""More features than these make a table of pairs too large for memory."""
+
+NO_KEY = -1
+"""Returned where no key will do."""
+
+_DEPTHS = MAX_DEPTH + 1
+_LAST_DECISION = 2**31 // _DEPTHS - 1
+
+
+class NoveltyTable:
+    """A table from keys to depths that is emptied without being touched.
+
+    A key is an atom (width 1) or an unordered pair of atoms (width 2). An entry holds the number of the decision that
+    wrote it and the depth it wrote, joined so that a later decision, and within one decision a lesser depth, is a
+    larger number: `decision * 2^15 + (2^15 - 1 - depth)`. What an earlier decision wrote is therefore smaller than
+    all this decision can write, which is to say that it counts as never seen.
+    """
+
+    def __init__(self, num_features: int, width: int = 1):
+        if width == 2 and num_features > MAX_FEATURES_OF_PAIRS:
+            raise UserError(
+                f"width 2 needs a feature set of at most {MAX_FEATURES_OF_PAIRS:,} features, and this one has "
+                f"{num_features:,}; use width 1, or the features of a VAE"
+            )
+        self.width = width
+        num_keys = num_features if width == 1 else num_features * (num_features + 1) // 2
+        self._entries = np.zeros(num_keys, np.int32)  # pages of zeros cost nothing until written
+        self._decision = 0
+        self.start_decision()
+
+    def start_decision(self) -> None:
+        """Forgets all that was seen."""
+        if self._decision == _LAST_DECISION:
+            self._entries.fill(0)
+            self._decision = 0
+        self._decision += 1
+
+    def keys(self, atoms: np.ndarray) -> np.ndarray:
+        """The keys a node with these atoms makes true.
+
+        Args:
+          atoms: int32[n], in any order, without duplicates.
+        """
+        if self.width == 1:
+            return atoms
+        atoms = np.sort(atoms)
+        rows = atoms.astype(np.int64) * (atoms + 1) // 2  # of the lower triangle, one after another
+        if not len(atoms):
+            return atoms
+        return np.concatenate([row + atoms[: i + 1] for i, row in enumerate(rows)])
+
+    def admit(self, keys: np.ndarray, depth: int) -> int:
+        """Notes a new node at `depth`; returns a key never seen at that depth or above, or NO_KEY."""
+        entry = self._entry(depth)
+        new = keys[self._entries[keys] < entry]
+        self._entries[new] = entry
+        return int(new[0]) if len(new) else NO_KEY
+
+    def find(self, keys: np.ndarray, depth: int) -> int:
+        """A key never seen above `depth`, or NO_KEY."""
+        held = self._entries[keys] <= self._entry(depth)
+        first = int(held.argmax()) if len(held) else 0
+        return int(keys[first]) if len(held) and held[first] else NO_KEY
+
+    def holds(self, key: int, depth: int) -> bool:
+        """Whether `key` was never seen above `depth`."""
+        return bool(self._entries[key] <= self._entry(depth))
+
+    def _entry(self, depth: int) -> int:
+        return self._decision * _DEPTHS + MAX_DEPTH - depth

@@ -1,0 +1,122 @@
+"""Deciding, acting, and keeping the branch that was acted on."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vaeiw_jax.planning.config import PlannerConfig
+from vaeiw_jax.planning.iw import iw
+from vaeiw_jax.planning.novelty import NoveltyTable
+from vaeiw_jax.planning.returns import action_values, best_action
+from vaeiw_jax.planning.rollout_iw import rollout_iw
+from vaeiw_jax.planning.search import NO_SEARCH, Search, Statistics
+from vaeiw_jax.planning.simulator import Atoms, Step, Transition
+from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
+
+SEARCHES: dict[str, Callable[[Search], str]] = {
+    "rollout_iw": rollout_iw,
+    "iw": iw,
+    "random": lambda search: NO_SEARCH,  # no child is known, so the action is drawn blindly
+}
+
+
+@dataclass(frozen=True)
+class Decision:
+    action: int
+    values: np.ndarray
+    """float64[num_actions], the returns the actions promise; NaN where one was not tried."""
+    statistics: Statistics
+
+
+class Planner:
+    """Plays a world given as functions, one decision after another.
+
+    Args:
+      config: which search, and its budget.
+      num_actions: actions are numbered from 0.
+      num_features: atoms are numbered from 0, below this.
+      step: where an action leads from a snapshot.
+      atoms: the true features of a snapshot, given its parent's.
+      snapshot: where to start.
+      lives: lives left there.
+      rng: draws actions and breaks ties.
+      clock: seconds, from any zero.
+    """
+
+    def __init__(
+        self,
+        config: PlannerConfig,
+        *,
+        num_actions: int,
+        num_features: int,
+        step: Step,
+        atoms: Atoms,
+        snapshot: Any,
+        rng: np.random.Generator,
+        lives: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+    ):
+        self.config = config
+        self._table = NoveltyTable(num_features, config.width)
+        self._step = step
+        self._atoms = atoms
+        self._rng = rng
+        self._clock = clock
+        self.tree = Tree(num_actions, snapshot, atoms(snapshot, None), lives)
+
+    def decide(self) -> Decision:
+        """Searches from the root and chooses an action."""
+        self._table.start_decision()
+        search = Search(
+            self.config, self.tree, self._table, self._step, self._atoms, self._rng, self._clock
+        )
+        ended = SEARCHES[self.config.planner](search)
+        values = action_values(self.tree, self.config.discount)
+        action = best_action(values, self._rng)
+        nothing_known = bool(np.isnan(values).all())
+        return Decision(action, values, search.statistics(ended, nothing_known))
+
+    def act(self, action: int) -> Transition:
+        """Takes the action: its child becomes the root, with the branch below it or, without caching, alone."""
+        tree = self.tree
+        child = tree.children[ROOT, action]
+        if child == NO_NODE:
+            transition = self._step(tree.snapshots[ROOT], action)
+            atoms = self._atoms(transition.snapshot, tree.snapshots[ROOT])
+            child = tree.add(ROOT, action, transition, atoms, transition.reward)
+        transition = Transition(
+            tree.snapshots[child],
+            float(tree.reward[child]),
+            int(tree.lives[child]),
+            bool(tree.terminal[child]),
+        )
+        if self.config.caching == "partial":
+            tree.reroot(child)
+        else:
+            alone = self._atoms(transition.snapshot, None)
+            self.tree = Tree(tree.num_actions, transition.snapshot, alone, transition.lives)
+        return transition
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """All the next decision depends on, but for the tree's snapshots."""
+        return {
+            **self.tree.to_arrays(),
+            # The root's atoms may depend on a parent that is gone; all others can be told again.
+            "root_atoms": self.tree.atoms[ROOT],
+            "rng": np.array(json.dumps(self._rng.bit_generator.state)),
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray], snapshots: list[Any]) -> None:
+        """Goes back to what `to_arrays` described."""
+        parents = arrays["parent"]
+        atoms = [arrays["root_atoms"]]
+        atoms += [
+            self._atoms(snapshots[node], snapshots[parents[node]])
+            for node in range(1, len(snapshots))
+        ]
+        self.tree = Tree.from_arrays(arrays, snapshots, atoms)
+        self._rng.bit_generator.state = json.loads(str(arrays["rng"]))

@@ -1,0 +1,167 @@
+"""Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
+
+import dataclasses
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from vaeiw_jax import durable
+from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.planning import Decision
+
+SAVE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed of a game in a work directory, and the files it leaves there."""
+
+    workdir: Path
+    game: str
+    seed: int
+
+    def _path(self, folder: str, suffix: str) -> Path:
+        return self.workdir / folder / self.game / f"seed-{self.seed}{suffix}"
+
+    @property
+    def record(self) -> Path:
+        """The result. It is written last: where it is, the run is finished."""
+        return self._path("episodes", ".json")
+
+    @property
+    def host(self) -> Path:
+        """What depends on the machine."""
+        return self._path("episodes", ".host.json")
+
+    @property
+    def decisions(self) -> Path:
+        return self._path("decisions", ".npz")
+
+    @property
+    def progress(self) -> Path:
+        """The last save of a run that is not finished."""
+        return self._path("progress", ".npz")
+
+    @property
+    def video(self) -> Path:
+        return self._path("videos", ".mp4")
+
+
+def play(
+    config: EpisodeConfig,
+    run: Run,
+    *,
+    command: list[str] | None = None,
+    save_seconds: float = SAVE_SECONDS,
+    on_decision: Callable[[Episode, Decision | None], None] = lambda episode, decision: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> dict[str, Any] | None:
+    """Plays a run to its end, from its last save if there is one, and returns its record.
+
+    Args:
+      config: how to play. The work directory must hold no other config's results.
+      run: which run, and where its files are.
+      command: how it was started, for the record.
+      save_seconds: how much play a crash may cost.
+      on_decision: told of the episode at the start, and of every decision.
+      interrupted: asked after every decision; if it says so the run is saved and None returned.
+    """
+    claim(run.workdir, config)
+    if run.record.exists():
+        return durable.read_json(run.record)
+    started = time.time()
+    episode = Episode(config, run.seed)
+    resumed_at = _resume(episode, run)
+    on_decision(episode, None)
+    saved = time.monotonic()
+    while not episode.stop:
+        if interrupted():
+            durable.write_arrays(run.progress, episode.save())
+            return None
+        on_decision(episode, episode.advance())
+        if time.monotonic() - saved >= save_seconds:
+            durable.write_arrays(run.progress, episode.save())
+            saved = time.monotonic()
+    durable.write_arrays(run.decisions, episode.decisions())
+    durable.write_json(run.host, _host(episode, command, started, resumed_at))
+    record = episode.record()
+    durable.write_json(run.record, record)
+    run.progress.unlink(missing_ok=True)
+    return record
+
+
+def _resume(episode: Episode, run: Run) -> int:
+    """Takes up the last save; returns the number of the decision it was made at."""
+    if not run.progress.exists():
+        return 0
+    try:
+        episode.resume(durable.read_arrays(run.progress))
+    except (UserError, KeyError) as error:
+        raise UserError(
+            f"the save {run.progress} is damaged ({error}); delete it to play this run from the start"
+        ) from error
+    return len(episode.actions)
+
+
+def claim(workdir: Path, config: EpisodeConfig) -> None:
+    """Marks a work directory as this config's, or refuses one that is another's. Games may share it."""
+    path = workdir / "config.json"
+    mine = settings(config)
+    if not path.exists():
+        durable.write_json(path, mine)
+        return
+    theirs = durable.read_json(path)
+    for name in mine | theirs:
+        if mine.get(name) != theirs.get(name):
+            raise UserError(
+                f"{workdir} holds results with {name}={theirs.get(name)}, and this run has "
+                f"{name}={mine.get(name)}; choose another --workdir"
+            )
+
+
+def settings(config: EpisodeConfig) -> dict[str, Any]:
+    """The config by flag name, the game aside."""
+    flat = dataclasses.asdict(config)
+    flat = flat.pop("atari") | flat.pop("planner") | flat
+    del flat["game"]
+    return flat
+
+
+def _host(
+    episode: Episode, command: list[str] | None, started: float, resumed_at: int
+) -> dict[str, Any]:
+    return {
+        "command": command,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "resumed_at_decision": resumed_at,
+        **episode.seconds(),
+        "machine": platform.node(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "threads": usable_cores(),
+        "versions": {"python": platform.python_version()}
+        | {name: metadata.version(name) for name in ("vaeiw_jax", "ale-py", "numpy", "numba")},
+    }
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor() -> str:
+    """The processor's name, as well as the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
