@@ -101,7 +101,8 @@ class Atari:
             if config.full_action_set
             else self._emulator.getMinimalActionSet()
         )
-        self._current: ale_py.ALEState | None = None
+        # Resetting the emulator does not always lead back to the same memory; this snapshot does.
+        self._power_on = self._snapshot()
 
     @property
     def num_actions(self) -> int:
@@ -118,10 +119,11 @@ class Atari:
 
     def start(self, rng: np.random.Generator) -> Snapshot:
         """The first state of an episode; `rng` draws the number of idle frames, if there may be any."""
-        self._emulator.reset_game()
-        if self.config.noop_max:
-            for _ in range(rng.integers(self.config.noop_max, endpoint=True)):
-                self._emulator.act(NOOP)
+        if not self.config.noop_max:
+            return self._power_on
+        self._emulator.restoreState(self._power_on.state)
+        for _ in range(rng.integers(self.config.noop_max, endpoint=True)):
+            self._emulator.act(NOOP)
         return self._snapshot()
 
     def step(

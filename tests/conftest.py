@@ -1,0 +1,49 @@
+"""Screens and commands that several tests use."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vaeiw_jax.atari import Atari, AtariConfig
+
+
+@cache
+def _screens(game: str, number: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    simulator = Atari(AtariConfig(game))
+    snapshot = simulator.start(rng)
+    screens = [snapshot.screen]
+    while len(screens) < number:
+        snapshot = simulator.step(snapshot, int(rng.integers(simulator.num_actions))).snapshot
+        screens.append(snapshot.screen)
+    return np.stack(screens)
+
+
+@pytest.fixture(scope="session")
+def real_screens() -> Callable[[str, int], np.ndarray]:
+    """uint8[number, 210, 160]: what random play of a game shows."""
+    return _screens
+
+
+@pytest.fixture(scope="session")
+def launch() -> Callable[..., subprocess.CompletedProcess]:
+    """Runs a command of the project as a user would, in a process of its own."""
+
+    def run(module: str, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
+        root = str(Path(__file__).parent.parent)
+        return subprocess.run(
+            [sys.executable, "-m", f"launch.{module}", *flags],
+            capture_output=True,
+            text=True,
+            cwd=cwd or root,
+            env=os.environ | {"PYTHONPATH": root},
+            timeout=300,
+        )
+
+    return run

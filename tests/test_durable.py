@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+
+
+def test_arrays_come_back_as_they_were(tmp_path):
+    arrays = {"a": np.arange(7), "b.c": np.ones((2, 3), np.float32), "text": np.array(["x", "yz"])}
+    durable.write_arrays(tmp_path / "deep" / "arrays.npz", arrays)
+    again = durable.read_arrays(tmp_path / "deep" / "arrays.npz")
+    assert list(again) == list(arrays)
+    for name in arrays:
+        assert again[name].dtype == arrays[name].dtype
+        assert (again[name] == arrays[name]).all()
+
+
+def test_equal_arrays_give_equal_bytes(tmp_path):
+    for name in ("one", "two"):
+        durable.write_arrays(tmp_path / name, {"a": np.arange(1000)})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    durable.write_bytes(path, b"old")
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="No space left") as caught:
+        durable.write_bytes(path, b"new")
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("cut", [0, 10, 200])
+def test_a_torn_file_is_named(tmp_path, cut):
+    path = tmp_path / "arrays.npz"
+    durable.write_arrays(path, {"a": np.arange(1000)})
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(UserError, match=r"arrays.npz is damaged"):
+        durable.read_arrays(path)
+
+
+def test_a_flipped_bit_is_noticed(tmp_path):
+    path = tmp_path / "arrays.npz"
+    durable.write_arrays(path, {"a": np.random.default_rng(0).integers(256, size=5000)})
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(UserError, match="damaged"):
+        durable.read_arrays(path)
+
+
+def test_torn_json_is_named(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": ')
+    with pytest.raises(UserError, match=r"x.json is damaged"):
+        durable.read_json(tmp_path / "x.json")
