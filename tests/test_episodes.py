@@ -73,7 +73,7 @@ def test_a_saved_episode_goes_on_as_if_never_interrupted(others):
 
 
 def test_replaying_the_actions_gives_the_score_again():
-    settings = config("SpaceInvaders", max_actions=25, features="bprost", atari={"noop_max": 9})
+    settings = config("Asterix", max_actions=25, features="bprost", atari={"noop_max": 9})
     episode = finish(Episode(settings, seed=2))
     assert episode.score > 0
     transitions, shown = zip(*replay(settings, 2, episode.actions), strict=True)
