@@ -58,8 +58,13 @@ def test_every_expanded_node_but_the_root_was_the_first_with_some_tuple(world, s
     player = planner(world, iw_config(width=width), world.start, seed, lives=3)
     player.decide()
     tree, seen = player.tree, set()
+
+    def atoms_of(node):
+        parent = tree.snapshots[tree.parent[node]] if node else None
+        return world.atoms(tree.snapshots[node], parent).tolist()
+
     for node in range(tree.size):  # nodes stand in the order they were generated
-        atoms = sorted(tree.atoms[node].tolist())
+        atoms = sorted(atoms_of(node))
         tuples = {(a, b) if width == 2 else a for a in atoms for b in atoms}
         if node and (tree.children[node] >= 0).any():
             assert tuples - seen

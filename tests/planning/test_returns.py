@@ -7,14 +7,12 @@ from vaeiw_jax.planning.returns import action_values, best_action, returns, util
 from vaeiw_jax.planning.simulator import Transition
 from vaeiw_jax.planning.tree import Tree
 
-NO_ATOMS = np.zeros(0, np.int32)
-
 
 def tree_of(edges, num_actions=3):
     """A tree from (parent, action, utility) triples, in order."""
-    tree = Tree(num_actions, None, NO_ATOMS, lives=0)
+    tree = Tree(num_actions, None, lives=0)
     for parent, action, value in edges:
-        tree.add(parent, action, Transition(None, value, 0, False), NO_ATOMS, value)
+        tree.add(parent, action, Transition(None, value, 0, False), value)
     return tree
 
 
@@ -46,7 +44,7 @@ def test_returns_are_those_of_the_recursion(draws, discount):
     for parent, value, action in draws:
         parent %= tree.size
         if tree.children[parent, action] < 0:
-            tree.add(parent, action, Transition(None, value, 0, False), NO_ATOMS, value)
+            tree.add(parent, action, Transition(None, value, 0, False), value)
 
     def value(node):
         children = [value(child) for child in tree.children[node] if child >= 0]

@@ -13,7 +13,6 @@ def described(tree, node=ROOT):
     """A tree as nested dictionaries, to be compared."""
     return {
         "state": tree.snapshots[node],
-        "atoms": set(tree.atoms[node].tolist()),
         "depth": int(tree.depth[node]),
         "solved": bool(tree.solved[node]),
         "utility": float(tree.utility[node]) if node != ROOT else 0.0,
@@ -28,7 +27,6 @@ def described(tree, node=ROOT):
 def described_obvious(node):
     return {
         "state": node.state,
-        "atoms": node.atoms,
         "depth": node.depth,
         "solved": node.solved,
         "utility": node.utility if node.parent is not None else 0.0,

@@ -8,13 +8,13 @@ from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
 
 def grown(draws, num_actions=3) -> Tree:
     """A random tree whose snapshots are the paths, as tuples of actions, that lead to them."""
-    tree = Tree(num_actions, (), np.array([0], np.int32), lives=9)
+    tree = Tree(num_actions, (), lives=9)
     for i, (place, action) in enumerate(draws):
         parent = place % tree.size
         if tree.children[parent, action] == NO_NODE:
             path = (*tree.snapshots[parent], action)
             transition = Transition(path, float(i), i, terminal=i % 7 == 3)
-            tree.add(parent, action, transition, np.array([i], np.int32), utility=2.0 * i)
+            tree.add(parent, action, transition, utility=2.0 * i)
     return tree
 
 
@@ -22,7 +22,6 @@ def rows(tree):
     """What each path's node holds."""
     return {
         tree.snapshots[i]: (
-            tree.atoms[i].tolist(),
             tree.reward[i],
             tree.utility[i],
             tree.lives[i],
@@ -81,15 +80,15 @@ def test_memory_stays_that_of_the_largest_tree_over_many_decisions():
         while tree.size < 1000:
             parent = tree.size // 2
             action = int(np.flatnonzero(tree.children[parent] == NO_NODE)[0])
-            tree.add(parent, action, Transition((), 0.0, 0, False), np.zeros(0, np.int32), 0.0)
+            tree.add(parent, action, Transition((), 0.0, 0, False), 0.0)
         largest = max(largest, len(tree.parent))
         tree.reroot(tree.children[ROOT, decision % 2])
-        assert len(tree.snapshots) == len(tree.atoms) == tree.size
+        assert len(tree.snapshots) == tree.size
     assert len(tree.parent) == largest <= 2048
 
 
 def test_a_tree_survives_being_saved():
     tree = grown([(i * i, i % 3) for i in range(500)])
-    again = Tree.from_arrays(tree.to_arrays(), tree.snapshots, tree.atoms)
+    again = Tree.from_arrays(tree.to_arrays(), tree.snapshots)
     assert rows(again) == rows(tree)
-    again.add(0, 2, Transition("x", 0.0, 0, False), np.zeros(0, np.int32), 0.0)
+    again.add(0, 2, Transition("x", 0.0, 0, False), 0.0)

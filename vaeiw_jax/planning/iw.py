@@ -18,13 +18,13 @@ def iw(search: Search) -> str:
     tree = search.tree
     queue: deque[tuple[int, int]] = deque()
     for node in tree.breadth_first():
-        search.admit(node, _ANY_DEPTH)
+        search.note(int(node), _ANY_DEPTH)
         queue.extend(_untried(search, int(node)))
     while queue:
         if ended := search.spent():
             return ended
-        child = search.expand(*queue.popleft())
-        if search.admit(child, _ANY_DEPTH):
+        child, novel = search.generate(*queue.popleft(), _ANY_DEPTH)
+        if novel:
             queue.extend(_untried(search, child))
     return SOLVED
 

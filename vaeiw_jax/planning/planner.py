@@ -66,13 +66,21 @@ class Planner:
         self._atoms = atoms
         self._rng = rng
         self._clock = clock
-        self.tree = Tree(num_actions, snapshot, atoms(snapshot, None), lives)
+        self._root_atoms = atoms(snapshot, None)
+        self.tree = Tree(num_actions, snapshot, lives)
 
     def decide(self) -> Decision:
         """Searches from the root and chooses an action."""
         self._table.start_decision()
         search = Search(
-            self.config, self.tree, self._table, self._step, self._atoms, self._rng, self._clock
+            self.config,
+            self.tree,
+            self._root_atoms,
+            self._table,
+            self._step,
+            self._atoms,
+            self._rng,
+            self._clock,
         )
         ended = SEARCHES[self.config.planner](search)
         values = action_values(self.tree, self.config.discount)
@@ -83,11 +91,10 @@ class Planner:
     def act(self, action: int) -> Transition:
         """Takes the action: its child becomes the root, with the branch below it or, without caching, alone."""
         tree = self.tree
-        child = tree.children[ROOT, action]
+        before = tree.snapshots[ROOT]
+        child = int(tree.children[ROOT, action])
         if child == NO_NODE:
-            transition = self._step(tree.snapshots[ROOT], action)
-            atoms = self._atoms(transition.snapshot, tree.snapshots[ROOT])
-            child = tree.add(ROOT, action, transition, atoms, transition.reward)
+            child = tree.add(ROOT, action, self._step(before, action), utility=0.0)
         transition = Transition(
             tree.snapshots[child],
             float(tree.reward[child]),
@@ -95,28 +102,23 @@ class Planner:
             bool(tree.terminal[child]),
         )
         if self.config.caching == "partial":
+            self._root_atoms = self._atoms(transition.snapshot, before)
             tree.reroot(child)
         else:
-            alone = self._atoms(transition.snapshot, None)
-            self.tree = Tree(tree.num_actions, transition.snapshot, alone, transition.lives)
+            self._root_atoms = self._atoms(transition.snapshot, None)
+            self.tree = Tree(tree.num_actions, transition.snapshot, transition.lives)
         return transition
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """All the next decision depends on, but for the tree's snapshots."""
         return {
             **self.tree.to_arrays(),
-            # The root's atoms may depend on a parent that is gone; all others can be told again.
-            "root_atoms": self.tree.atoms[ROOT],
+            "root_atoms": self._root_atoms,
             "rng": np.array(json.dumps(self._rng.bit_generator.state)),
         }
 
     def restore(self, arrays: dict[str, np.ndarray], snapshots: list[Any]) -> None:
         """Goes back to what `to_arrays` described."""
-        parents = arrays["parent"]
-        atoms = [arrays["root_atoms"]]
-        atoms += [
-            self._atoms(snapshots[node], snapshots[parents[node]])
-            for node in range(1, len(snapshots))
-        ]
-        self.tree = Tree.from_arrays(arrays, snapshots, atoms)
+        self.tree = Tree.from_arrays(arrays, snapshots)
+        self._root_atoms = arrays["root_atoms"]
         self._rng.bit_generator.state = json.loads(str(arrays["rng"]))

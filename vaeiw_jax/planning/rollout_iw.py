@@ -30,8 +30,7 @@ def _rollout(search: Search) -> None:
         depth = int(tree.depth[node]) + 1
         new = child == NO_NODE
         if new:
-            child = search.expand(node, action)
-            novel = search.admit(child, depth)
+            child, novel = search.generate(node, action, depth)
         else:
             novel = search.still_novel(child, depth)
         if tree.terminal[child] or not novel or depth >= search.config.max_depth:

@@ -11,7 +11,7 @@ from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import NO_KEY, NoveltyTable
 from vaeiw_jax.planning.returns import utility
 from vaeiw_jax.planning.simulator import Atoms, Step
-from vaeiw_jax.planning.tree import Tree
+from vaeiw_jax.planning.tree import ROOT, Tree
 
 SECONDS = "seconds"
 NODES = "nodes"
@@ -58,6 +58,7 @@ class Search:
         self,
         config: PlannerConfig,
         tree: Tree,
+        root_atoms: np.ndarray,
         table: NoveltyTable,
         step: Step,
         atoms: Atoms,
@@ -69,6 +70,7 @@ class Search:
         self.table = table
         self.rng = rng
         self.rollout_lengths: list[int] = []
+        self._root_atoms = root_atoms
         self._step = step
         self._atoms = atoms
         self._clock = clock
@@ -95,42 +97,60 @@ class Search:
             return SECONDS if self._clock() - self._start >= config.budget_seconds else None
         return None
 
-    def expand(self, parent: int, action: int) -> int:
-        """Generates the child by an action not yet tried."""
+    def generate(self, parent: int, action: int, depth: int) -> tuple[int, bool]:
+        """Adds the child by an action not yet tried, and notes its atoms at `depth`.
+
+        Returns:
+          The child, and whether it makes some key true that was not yet seen at that depth or above.
+        """
         tree, config = self.tree, self.config
         before = self._clock()
         transition = self._step(tree.snapshots[parent], action)
-        stepped = self._clock()
-        atoms = self._atoms(transition.snapshot, tree.snapshots[parent])
-        self._emulator_seconds += stepped - before
-        self._features_seconds += self._clock() - stepped
-        self._atom_count += len(atoms)
-        self._expanded.add(parent)
+        self._emulator_seconds += self._clock() - before
         lost_life = transition.lives < tree.lives[parent]
         value = utility(transition.reward, lost_life, config.risk_averse, config.risk_alpha)
-        return tree.add(parent, action, transition, atoms, value)
+        child = tree.add(parent, action, transition, value)
+        self._expanded.add(parent)
+        atoms = self._atoms_of(child)
+        self._atom_count += len(atoms)
+        return child, self._note(child, atoms, depth)
 
-    def admit(self, node: int, depth: int) -> bool:
-        """Whether a node not yet in the novelty table brings something new at `depth`; it is noted there."""
-        before = self._clock()
-        self.tree.witness[node] = self.table.admit(self.table.keys(self.tree.atoms[node]), depth)
-        self._novelty_seconds += self._clock() - before
-        return bool(self.tree.witness[node] != NO_KEY)
+    def note(self, node: int, depth: int) -> None:
+        """Notes the atoms of a node kept from the decision before."""
+        self._note(node, self._atoms_of(node), depth)
 
     def still_novel(self, node: int, depth: int) -> bool:
-        """Whether a node met again still has a key that was not seen above `depth`.
+        """Whether a node met again has a key that was not seen above `depth`.
 
-        Depths in the table only fall within a decision, so while the key that last answered this still holds, no other
-        need be looked at.
+        Depths in the table only fall within a decision. So while the key that last answered this holds, no other need
+        be looked at: which is nearly always, and why nodes do not keep their atoms but are asked for them again.
         """
-        tree = self.tree
-        witness = tree.witness[node]
+        witness = int(self.tree.witness[node])
         if witness != NO_KEY and self.table.holds(witness, depth):
             return True
+        atoms = self._atoms_of(node)
         before = self._clock()
-        tree.witness[node] = self.table.find(self.table.keys(tree.atoms[node]), depth)
+        witness = self.table.find(self.table.keys(atoms), depth)
         self._novelty_seconds += self._clock() - before
-        return bool(tree.witness[node] != NO_KEY)
+        self.tree.witness[node] = witness
+        return witness != NO_KEY
+
+    def _note(self, node: int, atoms: np.ndarray, depth: int) -> bool:
+        before = self._clock()
+        witness = self.table.admit(self.table.keys(atoms), depth)
+        self._novelty_seconds += self._clock() - before
+        self.tree.witness[node] = witness
+        return witness != NO_KEY
+
+    def _atoms_of(self, node: int) -> np.ndarray:
+        """The atoms of a node; the root's are known, for they may depend on a parent that is gone."""
+        if node == ROOT:
+            return self._root_atoms
+        before = self._clock()
+        snapshots = self.tree.snapshots
+        atoms = self._atoms(snapshots[node], snapshots[self.tree.parent[node]])
+        self._features_seconds += self._clock() - before
+        return atoms
 
     def statistics(self, ended: str, random_action: bool) -> Statistics:
         lengths = self.rollout_lengths

@@ -36,7 +36,6 @@ class Tree:
       solved: bool[capacity], whether nothing new can be found below.
       witness: int64[capacity], the key that last showed the node to be novel, or `NO_KEY`.
       snapshots: list of the simulator's states.
-      atoms: list of int32[n], the true features of each node.
     """
 
     ARRAYS = (
@@ -53,7 +52,7 @@ class Tree:
         "witness",
     )
 
-    def __init__(self, num_actions: int, snapshot: Any, atoms: np.ndarray, lives: int):
+    def __init__(self, num_actions: int, snapshot: Any, lives: int):
         capacity = _INITIAL_CAPACITY
         self.num_actions = num_actions
         self.size = 0
@@ -69,25 +68,16 @@ class Tree:
         self.solved = np.empty(capacity, np.bool_)
         self.witness = np.empty(capacity, np.int64)
         self.snapshots: list[Any] = []
-        self.atoms: list[np.ndarray] = []
-        self._append(NO_NODE, NO_ACTION, 0, Transition(snapshot, 0.0, lives, False), atoms, 0.0)
+        self._append(NO_NODE, NO_ACTION, 0, Transition(snapshot, 0.0, lives, False), 0.0)
 
-    def add(
-        self, parent: int, action: int, transition: Transition, atoms: np.ndarray, utility: float
-    ) -> int:
+    def add(self, parent: int, action: int, transition: Transition, utility: float) -> int:
         """Adds the node an untried action leads to; returns its index."""
-        node = self._append(parent, action, self.depth[parent] + 1, transition, atoms, utility)
+        node = self._append(parent, action, self.depth[parent] + 1, transition, utility)
         self.children[parent, action] = node
         return node
 
     def _append(
-        self,
-        parent: int,
-        action: int,
-        depth: int,
-        transition: Transition,
-        atoms: np.ndarray,
-        utility: float,
+        self, parent: int, action: int, depth: int, transition: Transition, utility: float
     ) -> int:
         node = self.size
         if node == len(self.parent):
@@ -104,7 +94,6 @@ class Tree:
         self.solved[node] = False
         self.witness[node] = NO_KEY
         self.snapshots.append(transition.snapshot)
-        self.atoms.append(atoms)
         self.size += 1
         return node
 
@@ -153,18 +142,15 @@ class Tree:
         self.children[: self.size] = moved[self.children[: self.size]]
         self.depth[: self.size] -= 1
         self.snapshots = [self.snapshots[i] for i in kept]
-        self.atoms = [self.atoms[i] for i in kept]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The tree without its snapshots and atoms."""
+        """The tree without its snapshots."""
         return {name: getattr(self, name)[: self.size] for name in self.ARRAYS}
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, np.ndarray], snapshots: list[Any], atoms: list[np.ndarray]
-    ) -> "Tree":
-        tree = cls(arrays["children"].shape[1], snapshots[ROOT], atoms[ROOT], 0)
-        tree.size, tree.snapshots, tree.atoms = len(snapshots), list(snapshots), list(atoms)
+    def from_arrays(cls, arrays: dict[str, np.ndarray], snapshots: list[Any]) -> "Tree":
+        tree = cls(arrays["children"].shape[1], None, lives=0)
+        tree.size, tree.snapshots = len(snapshots), list(snapshots)
         for name in cls.ARRAYS:
             setattr(tree, name, arrays[name].copy())
         return tree
