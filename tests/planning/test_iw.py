@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.planning.obvious import ObviousIW, play_side_by_side
 from tests.planning.toy import Script, planner, random_worlds
 from vaeiw_jax.planning import PlannerConfig
 
@@ -50,6 +51,31 @@ def test_a_pair_of_atoms_seen_apart_is_new_to_width_two_alone(width, goes_on):
     world = Script(steps, ATOMS | {"l": [1, 2], "s": [0, 1]}, num_actions=2, num_features=4)
     planner(world, iw_config(width=width), "r").decide()
     assert (("s", 0) in world.asked) == goes_on
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    world=random_worlds,
+    seed=st.integers(0, 2**32 - 1),
+    width=st.sampled_from([1, 2]),
+    caching=st.sampled_from(["partial", "none"]),
+    budget_nodes=st.integers(1, 60),
+    max_depth=st.sampled_from([1, 3, 32_767]),
+)
+def test_it_is_the_obvious_implementation_node_for_node(
+    world, seed, width, caching, budget_nodes, max_depth
+):
+    config = PlannerConfig(
+        planner="iw",
+        width=width,
+        caching=caching,
+        budget_seconds=None,
+        budget_nodes=budget_nodes,
+        max_depth=max_depth,
+    )
+    fast = planner(world, config, world.start, seed, lives=world.start.lives)
+    obvious = ObviousIW(world, config, np.random.default_rng(seed))
+    play_side_by_side(fast, obvious)
 
 
 @settings(max_examples=100, deadline=None)

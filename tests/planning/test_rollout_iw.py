@@ -3,35 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.planning.obvious import ObviousRolloutIW
+from tests.planning.obvious import ObviousRolloutIW, play_side_by_side
 from tests.planning.toy import Corridor, RandomWorld, Script, planner, random_worlds
 from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.planning.tree import NO_NODE, ROOT
-
-
-def described(tree, node=ROOT):
-    """A tree as nested dictionaries, to be compared."""
-    return {
-        "state": tree.snapshots[node],
-        "depth": int(tree.depth[node]),
-        "solved": bool(tree.solved[node]),
-        "utility": float(tree.utility[node]) if node != ROOT else 0.0,
-        "children": {
-            action: described(tree, child)
-            for action, child in enumerate(tree.children[node])
-            if child != NO_NODE
-        },
-    }
-
-
-def described_obvious(node):
-    return {
-        "state": node.state,
-        "depth": node.depth,
-        "solved": node.solved,
-        "utility": node.utility if node.parent is not None else 0.0,
-        "children": {a: described_obvious(child) for a, child in node.children.items()},
-    }
 
 
 @settings(max_examples=300, deadline=None)
@@ -59,17 +33,7 @@ def test_it_is_the_obvious_implementation_node_for_node(
     )
     fast = planner(world, config, world.start, seed, lives=world.start.lives)
     obvious = ObviousRolloutIW(world, config, np.random.default_rng(seed))
-    for _ in range(6):
-        decision = fast.decide()
-        assert decision.action == obvious.decide()
-        assert described(fast.tree) == described_obvious(obvious.root)
-        assert decision.statistics.new_nodes == obvious.new_nodes
-        assert decision.statistics.rollouts == len(obvious.lengths)
-        assert decision.statistics.max_rollout_length == max(obvious.lengths, default=0)
-        transition = fast.act(decision.action)
-        assert transition.snapshot == obvious.act(decision.action).state
-        if transition.terminal:
-            break
+    play_side_by_side(fast, obvious)
 
 
 def test_rollouts_find_a_reward_that_breadth_first_search_cannot_reach():

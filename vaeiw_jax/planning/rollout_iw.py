@@ -28,15 +28,14 @@ def _rollout(search: Search) -> None:
         action = actions[rng.integers(len(actions))]
         child = tree.children[node, action]
         depth = int(tree.depth[node]) + 1
-        new = child == NO_NODE
-        if new:
+        if child == NO_NODE:
             child, novel = search.generate(node, action, depth)
         else:
             novel = search.still_novel(child, depth)
         if tree.terminal[child] or not novel or depth >= search.config.max_depth:
             tree.solve(child)
             break
-        if new and search.spent():
+        if search.spent():
             break
         node = child
     search.rollout_lengths.append(depth)
