@@ -105,11 +105,13 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 def _describe(error: OSError) -> str:
-    kept = "what was recorded before is safe; run the same command again to go on"
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return f"no space left to write {error.filename}; {kept} once there is some"
+            return (
+                f"no space left to write {error.filename}; make some and run the same command again: "
+                "what was recorded before is safe"
+            )
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return f"no permission to write {error.filename}; choose another --workdir"
         case _:
-            return f"{error.strerror or error} ({error.filename}); {kept}"
+            return f"{error.filename}: {error.strerror or error}"

@@ -1,7 +1,10 @@
 """A recorded run as an mp4: the game as played, with score and decision statistics beside it."""
 
+import contextlib
+import errno
 import os
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -48,48 +51,59 @@ def write(
       every_frame: film every emulated frame, not only the last of each action.
       on_decision: called after each decision, to show progress.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.mp4")
     skip = 1 if every_frame else config.atari.frameskip
     panel = Panel(config, seed, decisions)
-    movie = _open(unfinished, FRAMES_PER_SECOND / skip)
-    try:
+    with _encoder(path, FRAMES_PER_SECOND / skip) as show:
         actions = decisions["actions"].tolist()
         for i, (transition, shown) in enumerate(replay(config, seed, actions, every_frame)):
             beside = panel.draw(i, transition.lives)
             for frame in shown:
                 game = Image.fromarray(frame).resize(_GAME_SIZE, Image.Resampling.NEAREST)
-                movie.send(np.hstack([np.asarray(game), beside]))
+                show(np.hstack([np.asarray(game), beside]))
             on_decision()
-        movie.close()
+
+
+@contextlib.contextmanager
+def _encoder(path: Path, frames_per_second: float) -> Iterator[Callable[[np.ndarray], object]]:
+    """Gives a function to be shown the pictures, uint8[420, 800, 3], of the movie that will be at `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.mp4")
+    size = f"{_GAME_SIZE[0] + _PANEL_WIDTH}x{_GAME_SIZE[1]}"
+    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", str(frames_per_second)]
+    coding = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-preset", "veryfast"]
+    process = subprocess.Popen(
+        [_ffmpeg(), "-y", "-loglevel", "error", *source, "-i", "-", *coding, str(unfinished)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    write = process.stdin.write
+    try:
+        with contextlib.suppress(BrokenPipeError):  # ffmpeg gave up, and says why below
+            yield lambda picture: write(picture.tobytes())
+        _, complaint = process.communicate()
+        if process.returncode:
+            raise OSError(_error_number(complaint), complaint.decode().strip(), str(path))
         unfinished.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        movie.close()
+        process.kill()
+        process.communicate()
         unfinished.unlink(missing_ok=True)
 
 
-def _open(path: Path, frames_per_second: float):  # type: ignore[no-untyped-def]
-    """An encoder that is sent pictures."""
+def _ffmpeg() -> str:
     try:
-        imageio_ffmpeg.get_ffmpeg_exe()
+        return imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:
         raise UserError(
             "no ffmpeg was found to write videos with; install one, or `pip install imageio-ffmpeg`, "
             "which brings it"
         ) from error
-    movie = imageio_ffmpeg.write_frames(
-        str(path),
-        (_GAME_SIZE[0] + _PANEL_WIDTH, _GAME_SIZE[1]),
-        fps=frames_per_second,
-        codec="libx264",
-        output_params=["-crf", "20", "-preset", "veryfast", "-movflags", "+faststart"],
-        macro_block_size=2,
-        ffmpeg_log_level="error",
-    )
-    movie.send(None)
-    return movie
+
+
+def _error_number(complaint: bytes) -> int:
+    """What the system told ffmpeg, as far as it passes it on."""
+    return errno.ENOSPC if b"No space left" in complaint else errno.EIO
 
 
 class Panel:
