@@ -133,8 +133,16 @@ class Dropout(nn.Module):
         if not train or self.rate == 0:
             return x
         shape = (len(x), 1, 1, x.shape[-1]) if self.whole_channels else x.shape
-        keep = jax.random.bernoulli(self.make_rng("dropout"), 1 - self.rate, shape)
-        return jnp.where(keep, x / (1 - self.rate), 0)
+        kept = round((1 - self.rate) * 2**16)  # of the 2**16 values that 16 random bits can have
+        keep = _random_16_bits(self.make_rng("dropout"), shape) < kept
+        return jnp.where(keep, x * (2**16 / kept), 0)
+
+
+def _random_16_bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """uint16[shape], two from each word of the generator: on the CPU its words are what costs."""
+    words = jax.random.bits(key, (*shape[:-1], -(-shape[-1] // 2)), jnp.uint32)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16)
+    return halves.reshape(*shape[:-1], -1)[..., : shape[-1]]
 
 
 class Conv(nn.Module):
