@@ -4,9 +4,9 @@
       manifest.json      game, shape of a screen; name, number of screens and SHA-256 of each shard
       shard-000000.npz   "screens": uint8[n, 210, 160]
 
-A shard is written whole before the manifest names it and never changes afterwards, so a reader sees
-the store as of its manifest while a writer appends, and a crash at any moment loses only the screens
-being appended. What the manifest does not name does not exist.
+A shard is written whole before the manifest names it and never changes afterwards, so a reader
+sees the store as of its manifest while a writer appends, and a crash at any moment loses only the
+screens being appended. What the manifest does not name does not exist.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class FrameSet:
 
     def digest(self) -> str:
         """SHA-256 of the screens, in order."""
-        return hashlib.sha256(memoryview(np.ascontiguousarray(self.screens))).hexdigest()
+        return hashlib.sha256(np.ascontiguousarray(self.screens).data).hexdigest()
 
 
 def append(directory: Path, game: str, screens: np.ndarray) -> int:
@@ -90,9 +90,9 @@ def load(directory: Path) -> FrameSet:
 def load_png(directory: Path) -> FrameSet:
     """Reads the PNG files of a folder, in the order of their names.
 
-    Each is an unscaled 8-bit image of the emulator's screen, all of one size: in the emulator's NTSC
-    colours, or in grey as `getScreenGrayscale` gives it. A grey level stands for the lowest palette
-    byte of that level, which makes the same frame. The game is unknown.
+    Each is an unscaled 8-bit image of the emulator's screen, all of one size: in the emulator's
+    NTSC colours, or in grey as `getScreenGrayscale` gives it. A grey level stands for the lowest
+    palette byte of that level, which makes the same frame. The game is unknown.
     """
     paths = sorted(directory.glob("*.png"))
     if not paths:

@@ -1,9 +1,9 @@
 """From a palette screen to a grey 128x128 frame: the one function that training and planning share.
 
-Grey is a lookup by palette byte; the resize is bilinear with antialiasing, as Pillow's BILINEAR, and
-therefore two fixed matrices. Both hold whole numbers (the weights over a common denominator), small
-enough that every sum is exact in float32: a frame depends on its screen alone, never on the batch it
-is in, the order of summation or the device.
+Grey is a lookup by palette byte; the resize is bilinear with antialiasing, as Pillow's BILINEAR,
+and therefore two fixed matrices. Both hold whole numbers (the weights over a common denominator),
+small enough that every sum is exact in float32: a frame depends on its screen alone, never on the
+batch it is in, the order of summation or the device.
 """
 
 import functools
@@ -62,8 +62,8 @@ def _resize_weights(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Weights of the resize, whole numbers in float32[128, size], and their sums float32[128].
 
     Output pixel i is centred on (i + 1/2) * size / 128 and weighs input pixels by a triangle that
-    falls to zero one output pixel (when enlarging: one input pixel) away. These weights are fractions
-    with one denominator, left out here.
+    falls to zero one output pixel (when enlarging: one input pixel) away. These weights are
+    fractions with one denominator, left out here.
     """
     centres = (2 * np.arange(FRAME_SIZE)[:, None] + 1) * size
     pixels = (2 * np.arange(size)[None, :] + 1) * FRAME_SIZE
