@@ -1,0 +1,49 @@
+"""Trains an autoencoder on collected frames.
+
+    python -m launch.train --frames=frames/pong --workdir=runs/pong
+
+Run the same command again to go on after an interruption.
+"""
+
+from pathlib import Path
+
+from absl import flags, logging
+
+from launch import command
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.vae import sharding
+from vaeiw_jax.vae.training import TrainConfig, train
+
+WORKDIR = flags.DEFINE_string("workdir", None, "folder for checkpoints, metrics and the model")
+RESUME = flags.DEFINE_boolean("resume", True, "go on from the latest checkpoint in --workdir")
+COORDINATOR = flags.DEFINE_string(
+    "coordinator", None, "several hosts: HOST:PORT of process 0, or auto where the platform tells"
+)
+NUM_PROCESSES = flags.DEFINE_integer("num_processes", None, "several hosts: how many processes")
+PROCESS_ID = flags.DEFINE_integer("process_id", None, "several hosts: which one this is, from 0")
+command.define_flags(TrainConfig)
+
+
+def main() -> None:
+    logging.set_verbosity(logging.WARNING)  # Orbax tells its life at the level below
+    config = command.read_flags(TrainConfig)
+    if WORKDIR.value is None:
+        raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")
+    sharding.connect(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
+    workdir = Path(WORKDIR.value)
+    result = train(config, workdir, resume=RESUME.value)
+    if not sharding.is_primary():
+        return
+    if not result.finished:
+        print(f"stopped at step {result.step}; run the same command again to go on")
+        return
+    best = result.validation or {}
+    print(
+        f"trained for {result.step} steps; best validation loss {best['loss']:,.1f} after epoch"
+        f" {best['epoch']}: reconstruction {best['bce']:,.1f} ({best['excess_bce']:,.1f} above the"
+        f" floor), KL {best['kl']:,.1f}\nmodel: {workdir / 'model'}"
+    )
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,246 @@
+"""Trained models on disk.
+
+Two kinds. A *model* is what planning needs, in one small folder that any version of the libraries
+reads: `config.json` and compressed weights, whose digest the config holds. A *training checkpoint*
+is the full state of a training run, written by Orbax in the background.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import flax
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from orbax.checkpoint.checkpoint_managers import (
+    AnyPreservationPolicy,
+    BestN,
+    LatestN,
+)
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.screens import FRAME_SIZE
+from vaeiw_jax.vae import latents
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.networks import VAE
+
+CONFIG = "config.json"
+FORMAT = "vaeiw_jax model 1"
+
+State = TypeVar("State")
+
+
+def save_model(
+    directory: Path,
+    config: ModelConfig,
+    variables: Mapping[str, Any],
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes a model that `load_model` reads, in place of the one `directory` may hold.
+
+    Args:
+      directory: where to.
+      config: which autoencoder.
+      variables: its "params" and "batch_stats".
+      about: what else to note in `config.json`, such as the game and the validation loss.
+    """
+    arrays = {name: np.asarray(array) for name, array in _flatten(variables).items()}
+    _check_shapes(config, arrays, directory)
+    # The weights' name holds their digest: a crash before the new config leaves the old pair whole.
+    name = f"weights-{_digest(arrays)[:16]}.npz"
+    durable.write_arrays(directory / name, arrays)
+    description = {
+        "format": FORMAT,
+        "model": dataclasses.asdict(config),
+        "weights": {"file": name, "sha256": _file_digest(directory / name)},
+        "about": dict(about or {}),
+    }
+    durable.write_json(directory / CONFIG, description)
+    for old in directory.glob("weights-*.npz"):
+        if old.name != name:
+            old.unlink()
+
+
+def load_model(directory: Path) -> tuple[ModelConfig, dict[str, Any]]:
+    """Reads a model: its config and its variables, "params" and "batch_stats", as NumPy arrays."""
+    description = model_description(directory)
+    try:
+        config = ModelConfig(**description["model"])
+        path = directory / Path(description["weights"]["file"]).name
+        expected = description["weights"]["sha256"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{directory / CONFIG} does not describe a model ({error})") from error
+    if not path.exists():
+        raise UserError(f"{path} is missing, though {CONFIG} names it; copy the whole folder")
+    if _file_digest(path) != expected:
+        raise UserError(
+            f"{path} is torn: its SHA-256 is not the one in {CONFIG}; copy the folder again"
+        )
+    arrays = durable.read_arrays(path)
+    _check_shapes(config, arrays, directory)
+    return config, flax.traverse_util.unflatten_dict(arrays, sep="/")
+
+
+def model_description(directory: Path) -> dict[str, Any]:
+    """What `config.json` says: "model", "weights" and "about"."""
+    path = directory / CONFIG
+    if not path.exists():
+        raise UserError(f"there is no model in {directory}: it has no {CONFIG}")
+    description = durable.read_json(path)
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise UserError(f"{path} does not describe a model ({FORMAT!r})")
+    return description
+
+
+def variable_shapes(config: ModelConfig) -> dict[str, jax.ShapeDtypeStruct]:
+    """The name (such as "params/encoder/conv_0/kernel"), shape and type of every variable."""
+
+    def init(key: jax.Array) -> Any:
+        frames = jax.numpy.zeros((1, FRAME_SIZE, FRAME_SIZE, 1))
+        return VAE(config).init(key, frames, latents.noise(config, key, 1), False)
+
+    return _flatten(jax.eval_shape(init, jax.random.key(0)))
+
+
+class TrainingCheckpoints:
+    """The checkpoints of a training run: the latest few and the best by validation loss."""
+
+    def __init__(self, directory: Path, keep: int = 3) -> None:
+        """Opens `directory`, which is made if need be; halves that a crash left are removed."""
+        self._directory = directory
+
+        def validation_loss(metrics: Mapping[str, float]) -> float:
+            return metrics["loss"]
+
+        best = BestN(
+            n=1,
+            get_metric_fn=validation_loss,
+            reverse=True,
+            keep_checkpoints_without_metrics=False,
+        )
+        options = ocp.CheckpointManagerOptions(
+            preservation_policy=AnyPreservationPolicy([LatestN(keep), best]),
+            best_fn=validation_loss,  # without it Orbax does not write the metrics down
+            best_mode="min",
+            cleanup_tmp_directories=True,
+            enable_async_checkpointing=True,
+        )
+        self._manager = ocp.CheckpointManager(directory.absolute(), options=options)
+
+    def latest_step(self) -> int | None:
+        return self._manager.latest_step()
+
+    def best_step(self) -> int | None:
+        """The step of the least validation loss, None where none was validated."""
+        return self._manager.best_step()
+
+    def save(
+        self,
+        step: int,
+        state: Any,
+        config: Mapping[str, Any],
+        metrics: Mapping[str, float] | None = None,
+    ) -> None:
+        """Begins to save; returns once `state` is copied, so that its buffers may be donated.
+
+        On the CPU Orbax would read the very memory that the next step overwrites, hence the copy.
+        """
+        arrays = jax.tree.map(lambda array: np.array(array, copy=True), state)
+        about = {"config": dict(config), "metrics": dict(metrics or {}), "sha256": _digest(arrays)}
+        if step == self.latest_step():
+            return
+        with _said_in_a_sentence(self._directory):
+            self._manager.save(
+                step,
+                args=ocp.args.Composite(
+                    state=ocp.args.StandardSave(arrays), about=ocp.args.JsonSave(about)
+                ),
+                metrics=None if metrics is None else dict(metrics),
+            )
+
+    def restore(self, step: int, like: State) -> State:
+        """The state saved at `step`, as NumPy arrays; `like` gives structure, shapes and types."""
+        path = self._directory / str(step)
+        template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), like)
+        try:
+            restored = self._manager.restore(
+                step,
+                args=ocp.args.Composite(
+                    state=ocp.args.StandardRestore(template), about=ocp.args.JsonRestore()
+                ),
+            )
+        except (ValueError, OSError, KeyError, RuntimeError) as error:
+            reason = str(error).splitlines()[0][:200]
+            raise UserError(f"the checkpoint {path} is damaged ({reason}); {_MEND}") from error
+        state = jax.tree.map(np.asarray, restored.state)
+        if _digest(state) != restored.about["sha256"]:
+            raise UserError(f"the checkpoint {path} is damaged (wrong SHA-256); {_MEND}")
+        return state
+
+    def wait(self) -> None:
+        """Returns when everything saved is on disk."""
+        with _said_in_a_sentence(self._directory):
+            self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        with _said_in_a_sentence(self._directory):
+            self._manager.close()
+
+
+_MEND = "remove it to go on from the one before"
+
+
+@contextlib.contextmanager
+def _said_in_a_sentence(directory: Path) -> Iterator[None]:
+    """Orbax reports a failed write as whatever its storage raises; launchers know OSError."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS):
+            if os.strerror(number) in str(error):
+                raise OSError(number, os.strerror(number), str(directory)) from error
+        raise
+
+
+def _flatten(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested dictionaries to one, whose names are paths such as "params/encoder/conv_0/kernel"."""
+    return flax.traverse_util.flatten_dict(dict(variables), sep="/")
+
+
+def _check_shapes(config: ModelConfig, arrays: Mapping[str, np.ndarray], directory: Path) -> None:
+    expected = variable_shapes(config)
+    for name in sorted(expected.keys() | arrays.keys()):
+        if name not in arrays:
+            raise UserError(f"the model for {directory} lacks {name}")
+        if name not in expected:
+            raise UserError(f"the model for {directory} has {name}, unknown to {config}")
+        if arrays[name].shape != expected[name].shape or arrays[name].dtype != expected[name].dtype:
+            raise UserError(
+                f"{name} of the model for {directory} is"
+                f" {arrays[name].dtype}{list(arrays[name].shape)}, but its config asks for"
+                f" {expected[name].dtype}{list(expected[name].shape)}"
+            )
+
+
+def _digest(tree: Any) -> str:
+    """SHA-256 of the names, types, shapes and values of a tree of NumPy arrays."""
+    digest = hashlib.sha256()
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        array = np.asarray(leaf)
+        header = [jax.tree_util.keystr(path), str(array.dtype), array.shape]
+        digest.update(json.dumps(header).encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,154 @@
+"""The convolutions of the networks, over float[B, H, W, C] and kernels [height, width, in, out].
+
+Each comes twice: as XLA's own convolution, for accelerators, and rewritten for the CPU, where XLA
+is slow at the gradients of strided and transposed convolutions and at every gradient of a kernel.
+Both are the same function of the same parameters, with the same gradients.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+_LAYOUT = ("NHWC", "HWIO", "NHWC")
+
+# Images are taken one by one where they have this many positions, else several at a time, so that
+# what a matrix product reads was written just before and is still in the processor's cache.
+_POSITIONS_PER_SLICE = 4096
+
+
+def rewritten_by_default() -> bool:
+    """Whether the rewritten convolutions are the faster ones: on one CPU device.
+
+    They take the batch apart into images, which does not go with a batch spread over devices.
+    """
+    return jax.default_backend() == "cpu" and jax.device_count() == 1
+
+
+def conv(
+    x: jax.Array,
+    kernel: jax.Array,
+    stride: int = 1,
+    padding: int = 0,
+    rewritten: bool | None = None,
+) -> jax.Array:
+    """Cross-correlation: y[i] = sum over a of x[stride * i - padding + a] @ kernel[a], in 2-D.
+
+    The stride is 1 or 2; with 2 the kernel's size is 3 or 4.
+    """
+    if not (rewritten_by_default() if rewritten is None else rewritten):
+        return lax.conv_general_dilated(
+            x, kernel, (stride, stride), [(padding, padding)] * 2, dimension_numbers=_LAYOUT
+        )
+    if stride == 1:
+        return _unit_conv(x, kernel, padding)
+    return _conv_as_unit_conv(x, kernel, padding)
+
+
+def conv_transpose(x: jax.Array, kernel: jax.Array, rewritten: bool | None = None) -> jax.Array:
+    """Transposed convolution of stride 2: y[2 * i + a] sums x[i] @ kernel[a], in 2-D.
+
+    The kernel's size is 3 or 4.
+    """
+    if rewritten_by_default() if rewritten is None else rewritten:
+        return _conv_transpose_as_unit_conv(x, kernel)
+    margin = len(kernel) - 1
+    return lax.conv_general_dilated(
+        x,
+        jnp.flip(kernel, (0, 1)),
+        (1, 1),
+        [(margin, margin)] * 2,
+        lhs_dilation=(2, 2),
+        dimension_numbers=_LAYOUT,
+    )
+
+
+def _conv_as_unit_conv(x: jax.Array, kernel: jax.Array, padding: int) -> jax.Array:
+    """A convolution of stride 2 as one of stride 1 and size 2 over 2x2 pixels at a time.
+
+    With a = 2q + r: y[i] = sum over q, r of x[2 (i + q) + r - padding] @ kernel[2q + r].
+    """
+    batch, height, width, channels = x.shape
+    out_height = (height + 2 * padding - len(kernel)) // 2 + 1
+    out_width = (width + 2 * padding - len(kernel)) // 2 + 1
+    below = 2 * out_height + 2 - height - padding  # negative where the last row is never read
+    right = 2 * out_width + 2 - width - padding
+    zero = jnp.zeros((), x.dtype)
+    x = lax.pad(x, zero, [(0, 0, 0), (padding, below, 0), (padding, right, 0), (0, 0, 0)])
+    x = x.reshape(batch, out_height + 1, 2, out_width + 1, 2, channels)
+    x = x.transpose(0, 1, 3, 2, 4, 5).reshape(batch, out_height + 1, out_width + 1, -1)
+    phases = _phases(kernel).transpose(0, 2, 1, 3, 4, 5)  # to q, q, r, r, in, out
+    return _unit_conv(x, phases.reshape(2, 2, 4 * channels, -1), 0)
+
+
+def _conv_transpose_as_unit_conv(x: jax.Array, kernel: jax.Array) -> jax.Array:
+    """A transposed convolution of stride 2 as one of stride 1 and size 2 to four times the channels.
+
+    With a = 2q + r: y[2m + r] = sum over q of x[m - q] @ kernel[2q + r]; the four (r, r) of a
+    position are the channels of the convolution, then its neighbours in the image.
+    """
+    batch, height, width, channels = x.shape
+    size, out_channels = len(kernel), kernel.shape[-1]
+    phases = jnp.flip(_phases(kernel), (0, 2)).transpose(0, 2, 4, 1, 3, 5)  # to q, q, in, r, r, out
+    y = _unit_conv(x, phases.reshape(2, 2, channels, 4 * out_channels), 1)
+    y = y.reshape(batch, height + 1, width + 1, 2, 2, out_channels).transpose(0, 1, 3, 2, 4, 5)
+    y = y.reshape(batch, 2 * height + 2, 2 * width + 2, out_channels)
+    return y[:, : 2 * (height - 1) + size, : 2 * (width - 1) + size]
+
+
+def _phases(kernel: jax.Array) -> jax.Array:
+    """A kernel of size 3 or 4 with its offsets a = 2q + r apart: [q, r, q, r, in, out]."""
+    lacking = 4 - len(kernel)
+    kernel = jnp.pad(kernel, ((0, lacking), (0, lacking), (0, 0), (0, 0)))
+    return kernel.reshape(2, 2, 2, 2, *kernel.shape[2:])
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _unit_conv(x: jax.Array, kernel: jax.Array, padding: int) -> jax.Array:
+    """A convolution of stride 1 whose kernel's gradient is a matrix product."""
+    return lax.conv_general_dilated(
+        x, kernel, (1, 1), [(padding, padding)] * 2, dimension_numbers=_LAYOUT
+    )
+
+
+def _unit_conv_forward(
+    x: jax.Array, kernel: jax.Array, padding: int
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    return _unit_conv(x, kernel, padding), (x, kernel)
+
+
+def _unit_conv_backward(
+    padding: int, saved: tuple[jax.Array, jax.Array], dy: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    x, kernel = saved
+    backwards = jnp.flip(kernel, (0, 1)).swapaxes(2, 3)
+    dx = _unit_conv(dy, backwards, len(kernel) - 1 - padding)
+    per_slice = max(1, _POSITIONS_PER_SLICE // (dy.shape[1] * dy.shape[2]))
+    slices = [slice(i, i + per_slice) for i in range(0, len(x), per_slice)]
+    dkernel = sum(_kernel_gradient(x[s], dy[s], len(kernel), padding) for s in slices)
+    return dx, jnp.asarray(dkernel, kernel.dtype)
+
+
+_unit_conv.defvjp(_unit_conv_forward, _unit_conv_backward)
+
+
+def _kernel_gradient(x: jax.Array, dy: jax.Array, size: int, padding: int) -> jax.Array:
+    """dkernel[a, b] = sum over i, j of x[i + a, j + b] outer dy[i, j], as one matrix product.
+
+    The input moved by every b, times the output's gradient moved by every a: 2 * size copies,
+    where a matrix of patches takes size * size.
+    """
+    rows, columns = x.shape[1] + 2 * padding, dy.shape[2]
+    x = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    dy = jnp.pad(dy, ((0, 0), (size - 1, size - 1), (0, 0), (0, 0)))
+    # Stacked, not concatenated: XLA writes the former several times faster.
+    xs = jnp.stack([x[:, :, b : b + columns] for b in range(size)], axis=-2)
+    dys = jnp.stack([dy[:, size - 1 - a : size - 1 - a + rows] for a in range(size)], axis=-2)
+    product = lax.dot_general(
+        xs.reshape(-1, size * xs.shape[-1]),
+        dys.reshape(-1, size * dys.shape[-1]),
+        (((0,), (0,)), ((), ())),
+        preferred_element_type=jnp.float32,
+    )
+    return product.reshape(size, xs.shape[-1], size, dys.shape[-1]).transpose(2, 0, 1, 3)

@@ -1,0 +1,186 @@
+"""Encoder and decoder of the paper (Tables 3 to 7), for codes of 15x15 and 4x4 positions.
+
+Parameters are named alike in both networks: `conv_i` is the i-th strided (in the decoder: transposed) convolution,
+`block_i` the residual block after it, with `norm_0`, `conv_0`, `norm_1`, `conv_1`.
+"""
+
+import math
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from vaeiw_jax.vae import convolutions, latents
+from vaeiw_jax.vae.config import ModelConfig
+
+FRAME_SIZE = 128
+HIDDEN_CHANNELS = 64
+LEAK = 0.01
+CLAMP = 8.0  # the published code keeps its logits within this
+
+# Kernel size and padding of the strided convolutions, by the side of the code; all have stride 2.
+_ENCODER_LAYERS = {
+    15: ((4, 0), (4, 0), (3, 1)),
+    4: ((3, 0), (3, 0), (3, 0), (3, 0), (3, 1)),
+}
+_DECODER_KERNELS = {15: (3, 4, 4), 4: (3, 3, 3, 3, 3)}
+
+
+class VAEOutput(NamedTuple):
+    """What one pass of the autoencoder gives."""
+
+    posterior: jax.Array  # float32[B, H, W, posterior_channels]
+    latents: jax.Array  # float32[B, H, W, C], samples
+    pixel_logits: jax.Array  # float32[B, 128, 128, 1]
+
+
+class VAE(nn.Module):
+    """The autoencoder. Needs the rng "dropout" while training."""
+
+    config: ModelConfig
+
+    def setup(self) -> None:
+        self.encoder = Encoder(self.config)
+        self.decoder = Decoder(self.config)
+
+    def __call__(
+        self,
+        frames: jax.Array,
+        noise: jax.Array,
+        train: bool,
+        tau: jax.Array | float | None = None,
+    ) -> VAEOutput:
+        """Encodes frames: float[B, 128, 128, 1], samples codes with the given noise and decodes them."""
+        posterior = self.encode(frames, train)
+        if self.config.variant == "published" and self.config.latent_kind == "bernoulli":
+            posterior = jnp.clip(posterior, -CLAMP, CLAMP)
+        codes = latents.sample(self.config, posterior, noise, tau)
+        return VAEOutput(posterior, codes, self.decode(codes, train))
+
+    def encode(self, frames: jax.Array, train: bool) -> jax.Array:
+        """frames: float[B, 128, 128, 1] -> posterior: float32[B, H, W, posterior_channels]."""
+        return self.encoder(frames, train)
+
+    def decode(self, codes: jax.Array, train: bool) -> jax.Array:
+        """codes: float[B, H, W, C] -> pixel logits: float32[B, 128, 128, 1]."""
+        return self.decoder(codes, train)
+
+
+class Encoder(nn.Module):
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array, train: bool) -> jax.Array:
+        config = self.config
+        x = x.astype(config.dtype)
+        *layers, last = _ENCODER_LAYERS[config.height]
+        for i, (size, padding) in enumerate(layers):
+            x = Conv(HIDDEN_CHANNELS, size, stride=2, padding=padding, name=f"conv_{i}")(x)
+            if config.variant == "published":
+                x = nn.leaky_relu(x, LEAK)
+            x = ResidualBlock(config, name=f"block_{i}")(x, train)
+        size, padding = last
+        name = f"conv_{len(layers)}"
+        x = Conv(config.posterior_channels, size, stride=2, padding=padding, name=name)(x)
+        return x.astype(jnp.float32)
+
+
+class Decoder(nn.Module):
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array, train: bool) -> jax.Array:
+        config = self.config
+        x = x.astype(config.dtype)
+        *sizes, last = _DECODER_KERNELS[config.height]
+        for i, size in enumerate(sizes):
+            x = ConvTranspose(HIDDEN_CHANNELS, size, name=f"conv_{i}")(x)
+            if config.variant == "published":
+                x = nn.leaky_relu(x, LEAK)
+            x = ResidualBlock(config, name=f"block_{i}")(x, train)
+        x = ConvTranspose(1, last, name=f"conv_{len(sizes)}")(x)
+        before = (x.shape[1] - FRAME_SIZE) // 2
+        x = x[:, before : before + FRAME_SIZE, before : before + FRAME_SIZE]
+        return x.astype(jnp.float32)
+
+
+class ResidualBlock(nn.Module):
+    """Table 3. The published code leaves out the addition and drops whole channels."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array, train: bool) -> jax.Array:
+        config = self.config
+        y = x
+        for i in range(2):
+            y = nn.BatchNorm(not train, momentum=0.9, dtype=config.dtype, name=f"norm_{i}")(y)
+            y = nn.leaky_relu(y, LEAK)
+            y = Conv(HIDDEN_CHANNELS, 3, padding=1, name=f"conv_{i}")(y)
+            y = Dropout(config.dropout, whole_channels=config.variant == "published")(y, train)
+        return nn.leaky_relu(y if config.variant == "published" else x + y, LEAK)
+
+
+class Dropout(nn.Module):
+    """Zeroes a share of the elements, or of the channels of each image, and scales up what is left."""
+
+    rate: float
+    whole_channels: bool = False
+
+    @nn.compact
+    def __call__(self, x: jax.Array, train: bool) -> jax.Array:
+        if not train or self.rate == 0:
+            return x
+        shape = (len(x), 1, 1, x.shape[-1]) if self.whole_channels else x.shape
+        kept = round((1 - self.rate) * 2**16)  # of the 2**16 values that 16 random bits can have
+        keep = _random_16_bits(self.make_rng("dropout"), shape) < kept
+        return jnp.where(keep, x * (2**16 / kept), 0)
+
+
+def _random_16_bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """uint16[shape], two from each word of the generator: on the CPU its words are what costs."""
+    words = jax.random.bits(key, (*shape[:-1], -(-shape[-1] // 2)), jnp.uint32)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16)
+    return halves.reshape(*shape[:-1], -1)[..., : shape[-1]]
+
+
+class Conv(nn.Module):
+    channels: int
+    size: int
+    stride: int = 1
+    padding: int = 0
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        shape = (self.size, self.size, x.shape[-1], self.channels)
+        kernel, bias = _parameters(self, shape, fan_in=math.prod(shape[:3]))
+        kernel, bias = kernel.astype(x.dtype), bias.astype(x.dtype)
+        return convolutions.conv(x, kernel, self.stride, self.padding) + bias
+
+
+class ConvTranspose(nn.Module):
+    """Doubles the resolution."""
+
+    channels: int
+    size: int
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        shape = (self.size, self.size, x.shape[-1], self.channels)
+        # PyTorch, whose initialisation the paper's code uses, counts the outputs here.
+        kernel, bias = _parameters(self, shape, fan_in=self.size * self.size * self.channels)
+        kernel, bias = kernel.astype(x.dtype), bias.astype(x.dtype)
+        return convolutions.conv_transpose(x, kernel) + bias
+
+
+def _parameters(
+    module: nn.Module, shape: tuple[int, ...], fan_in: int
+) -> tuple[jax.Array, jax.Array]:
+    """Kernel and bias, both uniform within 1 / sqrt(fan_in), as PyTorch initialises convolutions."""
+    bound = 1 / math.sqrt(fan_in)
+
+    def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return jax.random.uniform(key, shape, jnp.float32, -bound, bound)
+
+    return module.param("kernel", uniform, shape), module.param("bias", uniform, shape[-1:])

@@ -1,0 +1,293 @@
+"""The pure half of training: config, state, the step, the evaluation of a batch.
+
+All that is random is a function of the seed and the number of the step, so that a checkpoint needs
+no more than the state, and a run that goes on from one is the run that was never interrupted.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import flax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.scipy.special import xlog1py, xlogy
+
+from vaeiw_jax import screens as screens_lib
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.vae import elbo, latents
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.networks import VAE
+
+Metrics = dict[str, jax.Array]
+
+# The uses of the seed: each draws from a stream of its own.
+_INIT, _ORDER, _STEP, _VALIDATION, _PICTURE = range(5)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """How to train. The defaults are the paper's Table 2; the published code gives the epochs."""
+
+    frames: str = dataclasses.field(metadata={"help": "frame store or folder of PNG files"})
+    model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
+    epochs: int = dataclasses.field(default=100, metadata={"help": "passes over the frames"})
+    batch_size: int = dataclasses.field(default=64, metadata={"help": "frames per step"})
+    learning_rate: float = dataclasses.field(default=1e-4, metadata={"help": "of Adam"})
+    validation_share: float = dataclasses.field(
+        default=0.05, metadata={"help": "share of the frames kept for validation"}
+    )
+    seed: int = dataclasses.field(default=0, metadata={"help": "of all that is random"})
+    clip_norm: float = dataclasses.field(
+        default=0.0, metadata={"help": "clip gradients to this global norm; 0: do not"}
+    )
+    tau_start: float = dataclasses.field(
+        default=0.0,
+        metadata={"help": "let the temperature fall from this to tau over training; 0: do not"},
+    )
+    zero_suppression: float = dataclasses.field(
+        default=0.0,
+        metadata={"help": "weight that pushes latents to zero in the last third; 0: do not"},
+    )
+    steps_per_call: int = dataclasses.field(
+        default=0,
+        metadata={"help": "steps per compiled call; 0: 32 on accelerators, 1 on the CPU"},
+    )
+    checkpoint_every: int = dataclasses.field(
+        default=200, metadata={"help": "steps between checkpoints; each epoch ends with one too"}
+    )
+    keep: int = dataclasses.field(
+        default=3, metadata={"help": "how many checkpoints to keep besides the best"}
+    )
+    picture_every: int = dataclasses.field(
+        default=5, metadata={"help": "epochs between pictures of reconstructions; 0: none"}
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "checkpoint_every", "keep"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        for name in ("clip_norm", "tau_start", "zero_suppression"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
+        for name in ("seed", "steps_per_call", "picture_every"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
+        if not 0 < self.learning_rate < math.inf:
+            raise UserError(f"learning_rate must be positive, not {self.learning_rate}")
+        if not 0 < self.validation_share < 1:
+            raise UserError(
+                f"validation_share must lie between 0 and 1, not {self.validation_share}"
+            )
+        if self.model.latent_kind != "bernoulli" and (self.tau_start or self.zero_suppression):
+            raise UserError("tau_start and zero_suppression are for bernoulli latents; leave them")
+
+
+@flax.struct.dataclass
+class TrainState:
+    """All that training carries from one step to the next."""
+
+    step: jax.Array  # int32[], steps done
+    params: Any
+    batch_stats: Any
+    opt_state: optax.OptState
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return {"params": self.params, "batch_stats": self.batch_stats}
+
+
+def create_train_state(config: TrainConfig) -> TrainState:
+    """The state before the first step."""
+
+    @jax.jit  # compiled, the forward pass that Flax traces is not computed
+    def init(key: jax.Array) -> TrainState:
+        frames = jnp.zeros((1, screens_lib.FRAME_SIZE, screens_lib.FRAME_SIZE, 1))
+        noise = latents.noise(config.model, key, 1)
+        variables = VAE(config.model).init(key, frames, noise, False)
+        return TrainState(
+            step=jnp.zeros((), jnp.int32),
+            params=variables["params"],
+            batch_stats=variables["batch_stats"],
+            opt_state=_optimizer(config).init(variables["params"]),
+        )
+
+    # This generator compiles in a fraction of the time the default takes on the CPU.
+    key = jax.random.wrap_key_data(
+        jax.random.bits(_key(config, _INIT), (4,), jnp.uint32), impl="rbg"
+    )
+    return init(key)
+
+
+def epoch_order(config: TrainConfig, num_frames: int, epoch: jax.Array | int) -> jax.Array:
+    """The batches of an epoch, int32[steps, batch_size]; the last, partial batch is dropped."""
+    steps = steps_per_epoch(config, num_frames)
+    order = jax.random.permutation(jax.random.fold_in(_key(config, _ORDER), epoch), num_frames)
+    return order[: steps * config.batch_size].reshape(steps, config.batch_size)
+
+
+def steps_per_epoch(config: TrainConfig, num_frames: int) -> int:
+    if num_frames < config.batch_size:
+        raise UserError(
+            f"there are {num_frames} frames to train on, fewer than a batch of"
+            f" {config.batch_size}; collect more or take a smaller --batch_size"
+        )
+    return num_frames // config.batch_size
+
+
+def train_step(
+    config: TrainConfig,
+    state: TrainState,
+    screens: jax.Array,
+    order: jax.Array,
+    constrain: Callable[[jax.Array], jax.Array] = lambda frames: frames,
+) -> tuple[TrainState, Metrics]:
+    """One step of Adam on the beta-ELBO.
+
+    Args:
+      config: how to train.
+      state: the state before the step.
+      screens: uint8[N, rows, columns], all frames to train on.
+      order: int32[steps, batch_size], the batches of the epoch that the step is in.
+      constrain: puts the batch of frames on the devices.
+
+    Returns:
+      The state after the step and the metrics of the batch (scalars).
+    """
+    batch = screens[order[state.step % len(order)]]
+    frames = constrain(screens_lib.frames(batch)[..., None])
+    noise_key, dropout_key = jax.random.split(jax.random.fold_in(_key(config, _STEP), state.step))
+    noise = latents.noise(config.model, noise_key, len(frames))
+    tau, zero_suppression = _schedules(config, state.step / (config.epochs * len(order)))
+
+    def loss(params: Any) -> tuple[jax.Array, tuple[Metrics, Any]]:
+        variables = {"params": params, "batch_stats": state.batch_stats}
+        model = VAE(config.model)
+        return elbo.loss(model, variables, frames, noise, dropout_key, True, tau, zero_suppression)
+
+    (_, (metrics, batch_stats)), gradients = jax.value_and_grad(loss, has_aux=True)(state.params)
+    updates, opt_state = _optimizer(config).update(gradients, state.opt_state, state.params)
+    new_state = TrainState(
+        step=state.step + 1,
+        params=optax.apply_updates(state.params, updates),
+        batch_stats=batch_stats,
+        opt_state=opt_state,
+    )
+    metrics["gradient_norm"] = optax.global_norm(gradients)
+    if config.tau_start:
+        metrics["tau"] = tau
+    if config.zero_suppression:
+        metrics["zero_suppression"] = zero_suppression
+    return new_state, metrics
+
+
+def train_steps(
+    config: TrainConfig,
+    count: int,
+    state: TrainState,
+    screens: jax.Array,
+    order: jax.Array,
+    constrain: Callable[[jax.Array], jax.Array] = lambda frames: frames,
+) -> tuple[TrainState, Metrics]:
+    """`count` steps of one epoch in one call; the metrics are stacked, float32[count].
+
+    Loops of the compiler slow convolution gradients down on the CPU, so a single step has none.
+    """
+    if count == 1:
+        state, metrics = train_step(config, state, screens, order, constrain)
+        return state, jax.tree.map(lambda metric: jnp.asarray(metric)[None], metrics)
+
+    def body(state: TrainState, _: None) -> tuple[TrainState, Metrics]:
+        return train_step(config, state, screens, order, constrain)
+
+    return jax.lax.scan(body, state, length=count)
+
+
+@flax.struct.dataclass
+class Evaluation:
+    """What validation gives for each of a batch of B frames, and for each feature."""
+
+    bce: jax.Array  # float32[B]
+    entropy: jax.Array  # float32[B], the cross-entropy of a perfect reconstruction
+    kl: jax.Array  # float32[B]
+    mse: jax.Array  # float32[B]
+    features: jax.Array  # int32[B], true features
+    feature_counts: jax.Array  # int32[F], in how many of the frames a feature is true
+
+
+def eval_step(
+    config: TrainConfig,
+    variables: dict[str, Any],
+    screens: jax.Array,
+    indices: jax.Array,
+    valid: jax.Array,
+    batch: jax.Array | int,
+    constrain: Callable[[jax.Array], jax.Array] = lambda frames: frames,
+) -> Evaluation:
+    """Evaluates one batch: running averages in BatchNorm, no dropout, noise from a fixed key.
+
+    Args:
+      config: how the model is trained.
+      variables: its "params" and "batch_stats".
+      screens: uint8[N, rows, columns].
+      indices: int[B], which of them are in the batch.
+      valid: bool[B], which of these count; the rest fill up the batch.
+      batch: the number of the batch.
+      constrain: puts the batch of frames on the devices.
+    """
+    model = config.model
+    frames = constrain(screens_lib.frames(screens[indices])[..., None])
+    noise_key = jax.random.fold_in(_key(config, _VALIDATION), batch)
+    noise = latents.noise(model, noise_key, len(frames))
+    output: Any = VAE(model).apply(variables, frames, noise, False)
+    logits = output.pixel_logits
+    bits = latents.bits(model, output.posterior)
+    pixels = (1, 2, 3)
+    return Evaluation(
+        bce=(jax.nn.softplus(logits) - frames * logits).sum(axis=pixels),
+        entropy=(-xlogy(frames, frames) - xlog1py(1 - frames, -frames)).sum(axis=pixels),
+        kl=latents.kl(model, output.posterior),
+        mse=jnp.square(jax.nn.sigmoid(logits) - frames).mean(axis=pixels),
+        features=bits.sum(axis=1, dtype=jnp.int32),
+        feature_counts=(bits & valid[:, None]).sum(axis=0, dtype=jnp.int32),
+    )
+
+
+def split(config: TrainConfig, num_screens: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which screens to train on and which to validate on, both in ascending order."""
+    validation = max(1, round(num_screens * config.validation_share))
+    order = np.random.default_rng(config.seed).permutation(num_screens)
+    return np.sort(order[validation:]), np.sort(order[:validation])
+
+
+def picture_key(config: TrainConfig) -> jax.Array:
+    """The key for samples from the prior: the same in every picture of a run."""
+    return _key(config, _PICTURE)
+
+
+def _key(config: TrainConfig, stream: int) -> jax.Array:
+    return jax.random.fold_in(jax.random.key(config.seed), stream)
+
+
+@functools.cache
+def _optimizer(config: TrainConfig) -> optax.GradientTransformation:
+    adam = optax.adam(config.learning_rate)
+    if not config.clip_norm:
+        return adam
+    return optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
+
+
+def _schedules(
+    config: TrainConfig, progress: jax.Array
+) -> tuple[jax.Array | None, jax.Array | float]:
+    """Temperature and weight of zero-suppression when a share `progress` of training is done."""
+    tau = None
+    if config.tau_start:
+        tau = config.tau_start * (config.model.tau / config.tau_start) ** progress
+    # Nothing in the first third of training, then a linear rise over the second.
+    weight = config.zero_suppression and config.zero_suppression * jnp.clip(3 * progress - 1, 0, 1)
+    return tau, weight
