@@ -14,21 +14,15 @@ import numpy as np
 from absl import flags
 from tqdm import tqdm
 
-from launch import command
+from launch import command, play_flags
 from vaeiw_jax import runs, video
-from vaeiw_jax.episodes import PROTOCOLS, Episode, EpisodeConfig
-from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.features.bprost import SETS as MASKABLE
+from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import Decision
 from vaeiw_jax.runs import Run
 
 command.define_flags(EpisodeConfig)
-_PROTOCOL = flags.DEFINE_string(
-    "protocol",
-    "vae_iw",
-    "vae_iw: as the paper plays; rollout_iw: as the RolloutIW scores it compares with were made (18,000 frames, all "
-    "18 actions, discount 1, background mask, up to 30 idle frames). Settings given one by one come first",
-)
+flags.adopt_module_key_flags(play_flags)
 _RUNS = flags.DEFINE_integer("runs", 1, "how many runs, with seeds counted up from --seed")
 _SEED = flags.DEFINE_integer("seed", 0, "seed of the first run")
 _WORKDIR = flags.DEFINE_string(
@@ -39,18 +33,6 @@ _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated f
 _SAVE_SECONDS = flags.DEFINE_float(
     "save_seconds", runs.SAVE_SECONDS, "save an unfinished run so often"
 )
-
-
-def read_config() -> EpisodeConfig:
-    """The config the flags describe, the protocol filling in what was not given."""
-    if _PROTOCOL.value not in PROTOCOLS:
-        raise unknown("protocol", _PROTOCOL.value, PROTOCOLS)
-    defaults = dict(PROTOCOLS[_PROTOCOL.value])
-    if flags.FLAGS.features not in MASKABLE:
-        defaults.pop("background_mask", None)
-    if command.given("budget_nodes") and not command.given("budget_seconds"):
-        defaults["budget_seconds"] = None
-    return command.read_flags(EpisodeConfig, defaults)
 
 
 def play_with_progress(
@@ -87,7 +69,7 @@ def play_with_progress(
 
 
 def main() -> int | None:
-    config = read_config()
+    config = command.read_flags(EpisodeConfig, play_flags.episode_defaults())
     if _RUNS.value < 1:
         raise UserError(f"--runs must be at least 1, not {_RUNS.value}")
     if _SEED.value < 0:

@@ -123,12 +123,15 @@ class Episode:
     def advance(self) -> Decision:
         """Makes a decision and acts on it."""
         decision = self.planner.decide()
+        self.act(decision)
+        return decision
+
+    def act(self, decision: Decision) -> None:
         transition = self.planner.act(decision.action)
         self.snapshot = transition.snapshot
         self.actions.append(decision.action)
         self.rewards.append(transition.reward)
         self.statistics.append(decision.statistics)
-        return decision
 
     @property
     def score(self) -> int:

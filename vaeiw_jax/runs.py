@@ -72,7 +72,9 @@ def play(
       on_decision: told of the episode at the start, and of every decision.
       interrupted: asked after every decision; if it says so the run is saved and None returned.
     """
-    claim(run.workdir, config)
+    how = settings(config)
+    del how["game"]  # games may share a work directory
+    claim(run.workdir, how)
     if run.record.exists():
         return durable.read_json(run.record)
     started = time.time()
@@ -89,7 +91,10 @@ def play(
             durable.write_arrays(run.progress, episode.save())
             saved = time.monotonic()
     durable.write_arrays(run.decisions, episode.decisions())
-    durable.write_json(run.host, _host(episode, command, started, resumed_at))
+    durable.write_json(
+        run.host,
+        host(command, started) | {"resumed_at_decision": resumed_at} | episode.seconds(),
+    )
     record = episode.record()
     durable.write_json(run.record, record)
     run.progress.unlink(missing_ok=True)
@@ -109,10 +114,9 @@ def _resume(episode: Episode, run: Run) -> int:
     return len(episode.actions)
 
 
-def claim(workdir: Path, config: EpisodeConfig) -> None:
-    """Marks a work directory as this config's, or refuses one that is another's. Games may share it."""
+def claim(workdir: Path, mine: dict[str, Any]) -> None:
+    """Marks a work directory as that of these settings, or refuses one that is another's."""
     path = workdir / "config.json"
-    mine = settings(config)
     if not path.exists():
         durable.write_json(path, mine)
         return
@@ -125,22 +129,21 @@ def claim(workdir: Path, config: EpisodeConfig) -> None:
             )
 
 
-def settings(config: EpisodeConfig) -> dict[str, Any]:
-    """The config by flag name, the game aside."""
-    flat = dataclasses.asdict(config)
-    flat = flat.pop("atari") | flat.pop("planner") | flat
-    del flat["game"]
+def settings(config: Any) -> dict[str, Any]:
+    """A config dataclass by flag name, those of the configs inside it included."""
+    flat: dict[str, Any] = {}
+    for name in (entry.name for entry in dataclasses.fields(config)):
+        value = getattr(config, name)
+        flat |= settings(value) if dataclasses.is_dataclass(value) else {name: value}
     return flat
 
 
-def _host(
-    episode: Episode, command: list[str] | None, started: float, resumed_at: int
-) -> dict[str, Any]:
+def host(command: list[str] | None, started: float) -> dict[str, Any]:
+    """Where, when, how and with what something was made."""
     return {
         "command": command,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "resumed_at_decision": resumed_at,
-        **episode.seconds(),
+        "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": platform.node(),
         "platform": platform.platform(),
         "processor": processor(),
