@@ -8,20 +8,18 @@ from tests.paper_games import GAMES
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.episodes import Episode, EpisodeConfig, replay
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.planning import PlannerConfig
 
 
 def config(game="Breakout", *, max_actions=8, features="basic", atari=None, **others):
-    episode = {
-        name: others.pop(name) for name in ("background_mask", "max_frames") if name in others
-    }
-    planner = {"budget_seconds": None, "budget_nodes": 12} | others
+    mask, max_frames = others.pop("background_mask", False), others.pop("max_frames", None)
     return EpisodeConfig(
         AtariConfig(game, **atari or {}),
-        PlannerConfig(**planner),
-        features=features,
-        max_actions=max_actions,
-        **episode,
+        PlannerConfig(**{"budget_seconds": None, "budget_nodes": 12} | others),
+        FeaturesConfig(features, mask),
+        max_actions,
+        max_frames,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from vaeiw_jax import atari, features
 from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import bprost
+from vaeiw_jax.features import FeaturesConfig, bprost
 from vaeiw_jax.planning import Decision, Planner, PlannerConfig, Statistics, Transition
 
 BACKGROUND_STEPS = 100
@@ -23,13 +23,7 @@ class EpisodeConfig:
 
     atari: AtariConfig
     planner: PlannerConfig = field(default_factory=PlannerConfig)
-    features: str = field(
-        default="bprost", metadata={"help": f"one of {', '.join(features.FEATURE_SETS)}"}
-    )
-    background_mask: bool = field(
-        default=False,
-        metadata={"help": "basic, bpros, bprost: pixels that never change count as colour 0"},
-    )
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
     max_actions: int = field(
         default=15_000, metadata={"help": "an episode ends after so many actions"}
     )
@@ -39,11 +33,6 @@ class EpisodeConfig:
 
     def __post_init__(self) -> None:
         features.check(self.features)
-        if self.background_mask and self.features not in bprost.SETS:
-            raise UserError(
-                f"a background mask changes nothing for --features={self.features}; "
-                "leave it out, or use basic, bpros or bprost"
-            )
         if self.max_actions < 1:
             raise UserError(f"max_actions must be at least 1, not {self.max_actions}")
         if self.max_frames is not None and self.max_frames < 1:
@@ -57,6 +46,7 @@ class EpisodeConfig:
             | {
                 "atari": AtariConfig(**values["atari"]),
                 "planner": PlannerConfig(**values["planner"]),
+                "features": FeaturesConfig(**values["features"]),
             }
         )
 
@@ -94,7 +84,7 @@ class Episode:
         self.simulator = Atari(config.atari)
         self.background = (
             bprost.background(_random_screens(self.simulator, background_rng))
-            if config.background_mask
+            if config.features.background_mask
             else None
         )
         self.snapshot = self.simulator.start(start_rng)

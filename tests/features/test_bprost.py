@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import Setting, bprost, create
+from vaeiw_jax.features import FeaturesConfig, Setting, bprost, create
 
 GAMES = ["Pong", "Breakout", "MsPacman", "SpaceInvaders", "Alien", "Seaquest", "Qbert", "Freeway"]
 
@@ -113,7 +113,7 @@ def test_the_feature_set_looks_at_the_previous_screen_only_for_bprot(real_screen
 
     before, now = (Seen(screen) for screen in real_screens("Pong", 2))
     for name in ("basic", "bpros", "bprost"):
-        chosen = create(name, Setting("Pong", (210, 160)))
+        chosen = create(FeaturesConfig(name), Setting("Pong", (210, 160)))
         assert chosen.num_features == bprost.SETS[name]
         with_previous, without = chosen.atoms(now, before), chosen.atoms(now, None)
         assert (len(with_previous) > len(without)) == (name == "bprost")
@@ -140,4 +140,4 @@ def test_masked_pixels_count_as_colour_zero(real_screens):
 
 def test_another_screen_size_is_refused_by_name():
     with pytest.raises(UserError, match=r"210 x 160 pixels, and that of KingKong has 250 x 160"):
-        create("basic", Setting("KingKong", (250, 160)))
+        create(FeaturesConfig("basic"), Setting("KingKong", (250, 160)))

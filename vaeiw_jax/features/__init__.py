@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vaeiw_jax.errors import unknown
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.features import bprost
 from vaeiw_jax.features.bprost import BPROST
+from vaeiw_jax.features.config import FeaturesConfig, Setting
 from vaeiw_jax.features.ram import RAM
-from vaeiw_jax.features.setting import Setting
 
-__all__ = ["FEATURE_SETS", "FeatureSet", "Setting", "check", "create"]
+__all__ = ["FEATURE_SETS", "FeatureSet", "FeaturesConfig", "Setting", "check", "create"]
 
 
 class FeatureSet(Protocol):
@@ -23,7 +24,7 @@ class FeatureSet(Protocol):
         """The true features.
 
         Args:
-          seen: a snapshot, with `screen` uint8[210, 160] and `ram` uint8[128].
+          seen: a snapshot, with `screen` uint8[height, width] and `ram` uint8[128].
           previous: the snapshot of the decision before, if there is one.
 
         Returns:
@@ -32,7 +33,7 @@ class FeatureSet(Protocol):
         ...
 
 
-FEATURE_SETS: dict[str, Callable[[str, Setting], FeatureSet]] = {
+FEATURE_SETS: dict[str, Callable[[FeaturesConfig, Setting], FeatureSet]] = {
     "basic": BPROST,
     "bpros": BPROST,
     "bprost": BPROST,
@@ -40,12 +41,17 @@ FEATURE_SETS: dict[str, Callable[[str, Setting], FeatureSet]] = {
 }
 
 
-def create(name: str, setting: Setting) -> FeatureSet:
-    check(name)
-    return FEATURE_SETS[name](name, setting)
+def create(config: FeaturesConfig, setting: Setting) -> FeatureSet:
+    check(config)
+    return FEATURE_SETS[config.features](config, setting)
 
 
-def check(name: str) -> None:
-    """Refuses the name of a feature set there is not."""
-    if name not in FEATURE_SETS:
-        raise unknown("feature set", name, FEATURE_SETS)
+def check(config: FeaturesConfig) -> None:
+    """Refuses a feature set there is not, and settings that would change nothing for it."""
+    if config.features not in FEATURE_SETS:
+        raise unknown("feature set", config.features, FEATURE_SETS)
+    if config.background_mask and config.features not in bprost.SETS:
+        raise UserError(
+            f"a background mask changes nothing for --features={config.features}; "
+            "leave it out, or use basic, bpros or bprost"
+        )

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features.setting import Setting
+from vaeiw_jax.features.config import FeaturesConfig, Setting
 
 SCREEN_SHAPE = (210, 160)
 ROWS, COLUMNS = 14, 16
@@ -56,11 +56,12 @@ class BPROST:
     """One of the `SETS` as a feature set.
 
     Args:
-      name: `basic`, `bpros` or `bprost`.
+      config: names the set.
       setting: its screens must be 210 x 160; where it has a background, pixels equal to it count as colour 0.
     """
 
-    def __init__(self, name: str, setting: Setting):
+    def __init__(self, config: FeaturesConfig, setting: Setting):
+        name = config.features
         if setting.screen_shape != SCREEN_SHAPE:
             height, width = setting.screen_shape
             raise UserError(

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from vaeiw_jax.features.setting import Setting
+from vaeiw_jax.features.config import FeaturesConfig, Setting
 
 NUM_BYTES, NUM_VALUES = 128, 256
 
@@ -21,7 +21,7 @@ class RAM:
 
     num_features = NUM_BYTES * NUM_VALUES
 
-    def __init__(self, name: str, setting: Setting):
+    def __init__(self, config: FeaturesConfig, setting: Setting):
         self._first = np.arange(NUM_BYTES, dtype=np.int32) * NUM_VALUES
 
     def atoms(self, seen: Remembered, previous: Remembered | None) -> np.ndarray:
