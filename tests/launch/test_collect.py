@@ -1,0 +1,35 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from vaeiw_jax import frames
+
+ROOT = Path(__file__).parent.parent.parent
+FLAGS = ("--game=Pong", "--features=ram", "--budget_nodes=20", "--num_frames=2300")
+
+
+def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp_path):
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    done = launch("collect", *FLAGS, f"--workdir={undisturbed}")
+    assert done.returncode == 0, done.stderr
+    assert "2,300 screens of Pong" in done.stdout
+    for stored in (1000, 2000):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "launch.collect", *FLAGS, f"--workdir={disturbed}"],
+            cwd=ROOT,
+            stderr=subprocess.DEVNULL,
+        )
+        while frames.count(disturbed) < stored:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert launch("collect", *FLAGS, f"--workdir={disturbed}").returncode == 0
+    expected = frames.load(undisturbed)
+    assert expected.game == "Pong"
+    assert frames.load(disturbed).digest() == expected.digest()
+    records = [json.loads((d / "collection.json").read_text()) for d in (undisturbed, disturbed)]
+    assert records[0] == records[1]
