@@ -7,11 +7,12 @@ Run the same command again to go on after an interruption.
 
 from pathlib import Path
 
-from absl import flags, logging
+from absl import flags
 
 from launch import command
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import sharding
+from vaeiw_jax.vae.checkpoints import quiet_orbax
 from vaeiw_jax.vae.training import TrainConfig, train
 
 WORKDIR = flags.DEFINE_string("workdir", None, "folder for checkpoints, metrics and the model")
@@ -25,7 +26,7 @@ command.define_flags(TrainConfig)
 
 
 def main() -> None:
-    logging.set_verbosity(logging.WARNING)  # Orbax tells its life at the level below
+    quiet_orbax()
     config = command.read_flags(TrainConfig)
     if WORKDIR.value is None:
         raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")

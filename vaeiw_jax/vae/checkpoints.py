@@ -10,11 +10,16 @@ import dataclasses
 import errno
 import hashlib
 import json
+import logging
 import os
+import sys
+import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import absl.logging
 import flax
 import jax
 import numpy as np
@@ -183,6 +188,8 @@ class TrainingCheckpoints:
         state = jax.tree.map(np.asarray, restored.state)
         if _digest(state) != restored.about["sha256"]:
             raise UserError(f"the checkpoint {path} is damaged (wrong SHA-256); {_MEND}")
+        if jax.tree.map(np.shape, state) != jax.tree.map(np.shape, like):
+            raise UserError(f"the checkpoint {path} is of a model of another shape; {_MEND}")
         return state
 
     def wait(self) -> None:
@@ -193,6 +200,26 @@ class TrainingCheckpoints:
     def close(self) -> None:
         with _said_in_a_sentence(self._directory):
             self._manager.close()
+
+
+def quiet_orbax() -> None:
+    """Keeps Orbax from telling its life on stderr.
+
+    A save that fails is raised where it is waited for; its threads need not print it as well.
+    """
+    absl.logging.set_verbosity(absl.logging.FATAL)
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    in_thread, in_callback = threading.excepthook, sys.unraisablehook
+
+    def except_orbax(raised: threading.ExceptHookArgs) -> None:
+        if "orbax" not in "".join(traceback.format_tb(raised.exc_traceback)):
+            in_thread(raised)
+
+    def except_late_callbacks(raised: Any) -> None:
+        if str(raised.exc_value) != "Event loop is closed":
+            in_callback(raised)
+
+    threading.excepthook, sys.unraisablehook = except_orbax, except_late_callbacks
 
 
 _MEND = "remove it to go on from the one before"

@@ -13,9 +13,9 @@ from jax import lax
 
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
 
-# Images are taken one by one where they have this many positions, else several at a time, so that
-# what a matrix product reads was written just before and is still in the processor's cache.
-_POSITIONS_PER_SLICE = 4096
+# The batch is taken apart into slices of about this many positions, so that what a matrix product
+# reads was written just before and is still in cache. Smaller slices compile for a minute.
+_POSITIONS_PER_SLICE = 32768
 
 
 def rewritten_by_default() -> bool:
@@ -24,6 +24,21 @@ def rewritten_by_default() -> bool:
     They take the batch apart into images, which does not go with a batch spread over devices.
     """
     return jax.default_backend() == "cpu" and jax.device_count() == 1
+
+
+@functools.cache
+def compiler_options() -> dict[str, str]:
+    """What to pass to `jax.jit(..., compiler_options=)` around convolutions.
+
+    XLA hands convolutions on the CPU to a library that, as of jaxlib 0.10, computes each on one
+    thread. Without it XLA's own kernels run, as fast on one thread and on all of them.
+    """
+    options = {"xla_cpu_experimental_ynn_fusion_type": ""}
+    try:
+        jax.jit(lambda: 0, compiler_options=options)()
+    except jax.errors.JaxRuntimeError:  # an XLA that has no such option
+        return {}
+    return options if jax.default_backend() == "cpu" else {}
 
 
 def conv(

@@ -12,11 +12,13 @@ import jax
 import jax.numpy as jnp
 
 from vaeiw_jax.vae import convolutions, latents
+from vaeiw_jax.vae.channels import channel_sum, spread
 from vaeiw_jax.vae.config import ModelConfig
 
 FRAME_SIZE = 128
 HIDDEN_CHANNELS = 64
 LEAK = 0.01
+NORM_MOMENTUM, NORM_EPSILON = 0.9, 1e-5
 CLAMP = 8.0  # the published code keeps its logits within this
 
 # Kernel size and padding of the strided convolutions, by the side of the code; all have stride 2.
@@ -115,11 +117,40 @@ class ResidualBlock(nn.Module):
         config = self.config
         y = x
         for i in range(2):
-            y = nn.BatchNorm(not train, momentum=0.9, dtype=config.dtype, name=f"norm_{i}")(y)
+            y = BatchNorm(name=f"norm_{i}")(y, train)
             y = nn.leaky_relu(y, LEAK)
             y = Conv(HIDDEN_CHANNELS, 3, padding=1, name=f"conv_{i}")(y)
             y = Dropout(config.dropout, whole_channels=config.variant == "published")(y, train)
         return nn.leaky_relu(y if config.variant == "published" else x + y, LEAK)
+
+
+class BatchNorm(nn.Module):
+    """Normalises each channel by the batch in training, else by running averages.
+
+    As in PyTorch: the batch is divided by its own standard deviation, the running average takes
+    the unbiased estimate of the variance.
+    """
+
+    @nn.compact
+    def __call__(self, x: jax.Array, train: bool) -> jax.Array:
+        channels = x.shape[-1:]
+        scale = self.param("scale", nn.initializers.ones, channels)
+        bias = self.param("bias", nn.initializers.zeros, channels)
+        mean_average = self.variable("batch_stats", "mean", jnp.zeros, channels)
+        var_average = self.variable("batch_stats", "var", jnp.ones, channels)
+        mean, var = mean_average.value, var_average.value
+        if train:
+            count = x.size // x.shape[-1]
+            wide = x.astype(jnp.float32)
+            mean = channel_sum(wide) / count
+            var = jnp.maximum(channel_sum(jnp.square(wide)) / count - jnp.square(mean), 0)
+            mean_average.value += (1 - NORM_MOMENTUM) * (mean - mean_average.value)
+            unbiased = var * (count / (count - 1))
+            var_average.value += (1 - NORM_MOMENTUM) * (unbiased - var_average.value)
+        # One multiplication and one addition per element.
+        factor = scale * jax.lax.rsqrt(var + NORM_EPSILON)
+        offset = bias - mean * factor
+        return x * spread(factor, x) + spread(offset, x)
 
 
 class Dropout(nn.Module):
@@ -155,8 +186,8 @@ class Conv(nn.Module):
     def __call__(self, x: jax.Array) -> jax.Array:
         shape = (self.size, self.size, x.shape[-1], self.channels)
         kernel, bias = _parameters(self, shape, fan_in=math.prod(shape[:3]))
-        kernel, bias = kernel.astype(x.dtype), bias.astype(x.dtype)
-        return convolutions.conv(x, kernel, self.stride, self.padding) + bias
+        y = convolutions.conv(x, kernel.astype(x.dtype), self.stride, self.padding)
+        return y + spread(bias, y)
 
 
 class ConvTranspose(nn.Module):
@@ -170,8 +201,8 @@ class ConvTranspose(nn.Module):
         shape = (self.size, self.size, x.shape[-1], self.channels)
         # PyTorch, whose initialisation the paper's code uses, counts the outputs here.
         kernel, bias = _parameters(self, shape, fan_in=self.size * self.size * self.channels)
-        kernel, bias = kernel.astype(x.dtype), bias.astype(x.dtype)
-        return convolutions.conv_transpose(x, kernel) + bias
+        y = convolutions.conv_transpose(x, kernel.astype(x.dtype))
+        return y + spread(bias, y)
 
 
 def _parameters(

@@ -19,7 +19,7 @@ from vaeiw_jax.vae.networks import VAE
 
 COLUMNS = 6
 _INK, _FAINT = "#222222", "#777777"
-_TITLE, _LABELS, _CELL, _PANEL = 70, 180, 264, 540  # pixels
+_TITLE, _LABELS, _CELL, _PANEL = 70, 200, 264, 540  # pixels
 
 
 def draw(
@@ -58,7 +58,7 @@ def draw(
             "red: too bright\nblue: too dark",
             reconstructions - frames,
             "RdBu_r",
-            (-1, 1),
+            (-0.6, 0.6),
         ),
         ("samples", "of the prior", samples, "gray", (0, 1)),
     )
@@ -103,7 +103,7 @@ def _decode(
 
 
 class _Sheet:
-    """A figure laid out in pixels, from the top left, so that frames are shown at twice their size."""
+    """A figure laid out in pixels from the top left: frames are shown at twice their size."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height

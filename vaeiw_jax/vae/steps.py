@@ -177,7 +177,7 @@ def train_step(
         batch_stats=batch_stats,
         opt_state=opt_state,
     )
-    metrics["gradient_norm"] = optax.global_norm(gradients)
+    metrics["gradient_norm"] = optax.tree.norm(gradients)
     if config.tau_start:
         metrics["tau"] = tau
     if config.zero_suppression:

@@ -1,0 +1,147 @@
+"""Training from the command line: interrupted in every way, it ends as if it had not been."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import train_process
+from tests.random_play import random_screens
+from vaeiw_jax import frames
+from vaeiw_jax.vae import checkpoints, metrics
+
+STEPS = 10
+FLAGS = ("--epochs=2", "--batch_size=2", "--checkpoint_every=2", "--picture_every=0", "--keep=2")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve screens: one to validate on, five batches of two to train on."""
+    directory = tmp_path_factory.mktemp("frames")
+    frames.append(directory, "breakout", random_screens("breakout", 12))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def whole_run(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The work directory of a run that nothing interrupts."""
+    workdir = tmp_path_factory.mktemp("whole")
+    code, out, err = train_process.finish(
+        train_process.start(store, workdir, *FLAGS, "--picture_every=2")
+    )
+    assert code == 0, err
+    assert f"trained for {STEPS} steps" in out
+    return workdir
+
+
+def test_a_run_leaves_everything_in_its_work_directory(whole_run: Path) -> None:
+    assert {path.name for path in whole_run.iterdir()} == {
+        "checkpoints",
+        "config.json",
+        "metrics.jsonl",
+        "model",
+        "pictures",
+        "tensorboard",
+    }
+    lines = metrics.read(whole_run / "metrics.jsonl")
+    trained = [line["step"] for line in lines if line["kind"] == "train"]
+    assert trained == list(range(1, STEPS + 1))
+    assert [line["step"] for line in lines if line["kind"] == "validation"] == [5, 10]
+    assert lines[0].keys() >= {"loss", "bce", "excess_bce", "kl", "mse", "gradient_norm"}
+    assert lines[-1].keys() >= {"features_per_frame", "features_varying", "features_histogram"}
+    assert (whole_run / "pictures" / "epoch-0002.png").read_bytes().startswith(b"\x89PNG")
+    config = json.loads((whole_run / "config.json").read_text())
+    assert config["game"] == "breakout"
+    assert config["train"]["batch_size"] == 2
+
+
+def test_the_model_is_that_of_the_best_validation(whole_run: Path) -> None:
+    best = min(metrics.validations(whole_run), key=lambda line: line["loss"])
+    about = checkpoints.model_description(whole_run / "model")["about"]
+    assert about["validation"]["step"] == best["step"]
+    assert about["game"] == "breakout"
+
+
+def assert_same_run(workdir: Path, expected: Path) -> None:
+    """Parameters bit for bit, metrics line by line."""
+    (config, ours), (_, theirs) = (checkpoints.load_model(d / "model") for d in (workdir, expected))
+    for name in checkpoints.variable_shapes(config):
+        ours_leaf, theirs_leaf = ours, theirs
+        for part in name.split("/"):
+            ours_leaf, theirs_leaf = ours_leaf[part], theirs_leaf[part]
+        np.testing.assert_array_equal(ours_leaf, theirs_leaf, err_msg=name)
+    digests = [
+        json.loads((d / "checkpoints" / str(STEPS) / "about" / "metadata").read_text())["sha256"]
+        for d in (workdir, expected)
+    ]
+    assert digests[0] == digests[1]
+    lines = [(d / "metrics.jsonl").read_text() for d in (workdir, expected)]
+    assert lines[0] == lines[1]
+
+
+def test_a_run_killed_and_resumed_equals_one_never_interrupted(
+    store: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    process = train_process.start(store, tmp_path, *FLAGS)
+    train_process.wait_until((tmp_path / "checkpoints" / "4").exists, process)
+    process.send_signal(signal.SIGKILL)
+    assert train_process.finish(process)[0] == -signal.SIGKILL
+    code, _, err = train_process.finish(train_process.start(store, tmp_path, *FLAGS))
+    assert code == 0, err
+    assert_same_run(tmp_path, whole_run)
+
+
+def test_sigterm_saves_and_ends_cleanly_and_the_run_goes_on_from_there(
+    store: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "metrics.jsonl"
+    process = train_process.start(store, tmp_path, *FLAGS, "--checkpoint_every=1000")
+    train_process.wait_until((tmp_path / "tensorboard").exists, process)
+    process.send_signal(signal.SIGTERM)
+    code, out, err = train_process.finish(process)
+    assert code == 0, err
+    done = metrics.read(log)[-1]["step"]
+    assert 0 < done < STEPS
+    assert f"stopped at step {done}; run the same command again" in out
+    assert (tmp_path / "checkpoints" / str(done)).exists()
+    code, _, err = train_process.finish(train_process.start(store, tmp_path, *FLAGS))
+    assert code == 0, err
+    assert_same_run(tmp_path, whole_run)
+
+
+def test_a_full_disk_is_said_in_a_sentence(store: Path, whole_run: Path, tmp_path: Path) -> None:
+    process = train_process.start(store, tmp_path, *FLAGS)
+    # Files may not grow beyond 100 kB, as if the disk were full: checkpoints are larger.
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100_000, 100_000))
+    code, _, err = train_process.finish(process)
+    assert code == 1
+    assert "no space left to write" in err
+    assert "Traceback" not in err
+
+
+def test_mistakes_are_said_in_a_sentence(tmp_path: Path) -> None:
+    process = train_process.start(tmp_path, tmp_path / "run")
+    code, _, err = train_process.finish(process)
+    assert code == 1
+    assert err.strip() == (
+        f"error: {tmp_path} holds neither a frame store (manifest.json) nor PNG files;"
+        " collect frames into it first"
+    )
+
+
+def test_flags_without_a_work_directory_are_refused(store: Path) -> None:
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    result = subprocess.run(
+        ["python", "-m", "launch.train", f"--frames={store}"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: --workdir is missing")

@@ -1,0 +1,44 @@
+"""Training in a process of its own, as users start it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# Compiling takes most of a short run's time; runs of equal programs share it.
+COMPILED = Path(tempfile.gettempdir()) / f"vaeiw_jax-tests-compiled-{os.getuid()}"
+
+
+def start(
+    frames: Path, workdir: Path, *flags: str, devices: int = 1, module: str = "launch.train"
+) -> subprocess.Popen[str]:
+    """Starts `python -m launch.train` on so many virtual devices."""
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(COMPILED),
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", module, f"--frames={frames}", f"--workdir={workdir}", *flags],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Waits for the end: return code, stdout, stderr."""
+    stdout, stderr = process.communicate(timeout=500)
+    return process.returncode, stdout, stderr
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Waits for what a running process is to bring about."""
+    while not condition():
+        if process.poll() is not None:
+            raise AssertionError(f"the process ended too early: {process.communicate()}")
+        time.sleep(0.02)

@@ -1,0 +1,86 @@
+"""Many devices and many processes give the numbers of one."""
+
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import train_process
+from tests.random_play import random_screens
+from vaeiw_jax import frames
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.vae import checkpoints, metrics, sharding
+
+FLAGS = ("--epochs=1", "--batch_size=8", "--picture_every=0", "--validation_share=0.2")
+NAMES = ("loss", "bce", "kl", "mse")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty screens: three batches of eight to train on, a partial batch to validate on."""
+    directory = tmp_path_factory.mktemp("frames")
+    frames.append(directory, "pong", random_screens("pong", 30))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def on_one_device(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workdir = tmp_path_factory.mktemp("one")
+    code, _, err = train_process.finish(train_process.start(store, workdir, *FLAGS))
+    assert code == 0, err
+    return workdir
+
+
+def assert_same_losses(workdir: Path, expected: Path) -> None:
+    ours, theirs = (metrics.read(d / metrics.FILE) for d in (workdir, expected))
+    assert [line["kind"] for line in ours] == ["train"] * 3 + ["validation"]
+    for name in NAMES:
+        np.testing.assert_allclose(
+            [line[name] for line in ours],
+            [line[name] for line in theirs],
+            rtol=2e-3 if name == "kl" else 1e-4,
+            err_msg=name,
+        )
+
+
+def test_eight_devices_give_the_losses_of_one(
+    store: Path, on_one_device: Path, tmp_path: Path
+) -> None:
+    process = train_process.start(store, tmp_path, *FLAGS, devices=8)
+    code, _, err = train_process.finish(process)
+    assert code == 0, err
+    assert_same_losses(tmp_path, on_one_device)
+
+
+def test_two_processes_give_the_losses_of_one(
+    store: Path, on_one_device: Path, tmp_path: Path
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        address = f"localhost:{probe.getsockname()[1]}"
+    processes = [
+        train_process.start(
+            store,
+            tmp_path,
+            *FLAGS,
+            f"--coordinator={address}",
+            "--num_processes=2",
+            f"--process_id={number}",
+        )
+        for number in range(2)
+    ]
+    for process in processes:
+        code, _, err = train_process.finish(process)
+        assert code == 0, err
+    assert_same_losses(tmp_path, on_one_device)
+    checkpoints.load_model(tmp_path / "model")
+
+
+def test_incomplete_addresses_are_refused() -> None:
+    with pytest.raises(UserError, match="need --coordinator"):
+        sharding.connect(None, 2, 0)
+    with pytest.raises(UserError, match="needs --num_processes and --process_id"):
+        sharding.connect("localhost:1", None, None)
+    with pytest.raises(UserError, match="--process_id must be from 0 to 1"):
+        sharding.connect("localhost:1", 2, 2)
