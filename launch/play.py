@@ -75,7 +75,7 @@ def main() -> int | None:
     if _SEED.value < 0:
         raise UserError(f"--seed must be 0 or more, not {_SEED.value}")
     game = config.atari.game
-    default = Path("runs") / f"{game}-{config.features.features}-{config.planner.planner}"
+    default = Path("runs") / f"{game}-{config.features.kind}-{config.planner.planner}"
     workdir = Path(_WORKDIR.value) if _WORKDIR.value else default
     interrupt = command.Interrupt()
     scores = []

@@ -114,8 +114,8 @@ class Collector:
         snapshots = self.episode.planner.tree.snapshots
         new = decision.statistics.new_nodes
         number = min(self.config.drawn_frames, new)
-        drawn = len(snapshots) - new + rng.choice(new, number, replace=False) if number else []
-        kept = [0] * self.config.root_frames + sorted(drawn)
+        drawn = np.sort(rng.choice(new, number, replace=False)) if number else np.zeros(0, int)
+        kept = [0] * self.config.root_frames + (len(snapshots) - new + drawn).tolist()
         screens = [snapshots[node].screen for node in kept]
         self.episode.act(decision)
         if self.episode.stop:

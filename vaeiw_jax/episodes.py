@@ -38,6 +38,11 @@ class EpisodeConfig:
         if self.max_frames is not None and self.max_frames < 1:
             raise UserError(f"max_frames must be at least 1, not {self.max_frames}")
 
+    def identified(self) -> "EpisodeConfig":
+        """The same config, saying the same on every machine."""
+        features_ = features.identified(self.features, self.atari.game)
+        return dataclasses.replace(self, features=features_)
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "EpisodeConfig":
         """The config that `dataclasses.asdict` turned into `values`."""
@@ -154,7 +159,7 @@ class Episode:
             "stop": self.stop,
             "lives": self.snapshot.lives,
             "decisions": self._summary(),
-            "config": dataclasses.asdict(self.config),
+            "config": dataclasses.asdict(self.config.identified()),
         }
 
     def _summary(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def play(
       on_decision: told of the episode at the start, and of every decision.
       interrupted: asked after every decision; if it says so the run is saved and None returned.
     """
-    how = settings(config)
+    how = settings(config.identified())
     del how["game"]  # games may share a work directory
     claim(run.workdir, how)
     if run.record.exists():

@@ -115,7 +115,7 @@ class Panel:
         self._action_names = Atari(config.atari).action_names
         self._title = config.atari.game
         planner = config.planner
-        what = "random play" if planner.planner == "random" else config.features.features
+        what = "random play" if planner.planner == "random" else config.features.kind
         name = {"rollout_iw": "RolloutIW", "iw": "IW"}.get(planner.planner)
         method = f"{name}({planner.width}), {what}" if name else what
         self._subtitle = f"{method}, seed {seed}"

@@ -3,6 +3,7 @@
 To add one, write a class like `ram.RAM` in a file of its own and name it in `FEATURE_SETS`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -14,7 +15,15 @@ from vaeiw_jax.features.bprost import BPROST
 from vaeiw_jax.features.config import FeaturesConfig, Setting
 from vaeiw_jax.features.ram import RAM
 
-__all__ = ["FEATURE_SETS", "FeatureSet", "FeaturesConfig", "Setting", "check", "create"]
+__all__ = [
+    "FEATURE_SETS",
+    "FeatureSet",
+    "FeaturesConfig",
+    "Setting",
+    "check",
+    "create",
+    "identified",
+]
 
 
 class FeatureSet(Protocol):
@@ -33,24 +42,42 @@ class FeatureSet(Protocol):
         ...
 
 
+def _vae(config: FeaturesConfig, setting: Setting) -> FeatureSet:
+    from vaeiw_jax.features.vae import (
+        VAEFeatures,
+    )  # JAX takes seconds to load: only who needs it waits
+
+    return VAEFeatures(config, setting)
+
+
 FEATURE_SETS: dict[str, Callable[[FeaturesConfig, Setting], FeatureSet]] = {
     "basic": BPROST,
     "bpros": BPROST,
     "bprost": BPROST,
     "ram": RAM,
+    "vae": _vae,
 }
 
 
 def create(config: FeaturesConfig, setting: Setting) -> FeatureSet:
     check(config)
-    return FEATURE_SETS[config.features](config, setting)
+    return FEATURE_SETS[config.kind](config, setting)
+
+
+def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
+    """The config with a model named by its digest, so that it says the same on every machine."""
+    if config.kind != "vae":
+        return config
+    from vaeiw_jax.features import vae
+
+    return dataclasses.replace(config, features=vae.identity(config.features, game))
 
 
 def check(config: FeaturesConfig) -> None:
     """Refuses a feature set there is not, and settings that would change nothing for it."""
-    if config.features not in FEATURE_SETS:
+    if config.kind not in FEATURE_SETS or (config.kind != "vae" and ":" in config.features):
         raise unknown("feature set", config.features, FEATURE_SETS)
-    if config.background_mask and config.features not in bprost.SETS:
+    if config.background_mask and config.kind not in bprost.SETS:
         raise UserError(
             f"a background mask changes nothing for --features={config.features}; "
             "leave it out, or use basic, bpros or bprost"

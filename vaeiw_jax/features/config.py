@@ -5,16 +5,45 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vaeiw_jax.errors import UserError
+
 
 @dataclass(frozen=True)
 class FeaturesConfig:
     """What the planner sees."""
 
-    features: str = field(default="bprost", metadata={"help": "basic, bpros, bprost or ram"})
+    features: str = field(
+        default="bprost",
+        metadata={
+            "help": "basic, bpros, bprost or ram; vae for the shipped VAE of the game, vae:DIRECTORY for another"
+        },
+    )
     background_mask: bool = field(
         default=False,
         metadata={"help": "basic, bpros, bprost: pixels that never change count as colour 0"},
     )
+    threshold: float = field(
+        default=0.9,
+        metadata={"help": "vae, Bernoulli: a feature is true if its probability exceeds this"},
+    )
+    sample_features: bool = field(
+        default=False,
+        metadata={"help": "vae, Bernoulli: draw features instead, seeded by the screen"},
+    )
+    quantisation_bits: int = field(
+        default=4, metadata={"help": "vae, Gaussian: bits that number the bin of a latent's mean"}
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1:
+            raise UserError(f"threshold must be above 0 and below 1, not {self.threshold}")
+        if not 1 <= self.quantisation_bits <= 8:
+            raise UserError(f"quantisation_bits must be from 1 to 8, not {self.quantisation_bits}")
+
+    @property
+    def kind(self) -> str:
+        """The name of the feature set, without the directory it may come from."""
+        return self.features.partition(":")[0]
 
 
 class Setting(NamedTuple):

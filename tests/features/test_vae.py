@@ -1,0 +1,173 @@
+import re
+import warnings
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from vaeiw_jax import screens
+from vaeiw_jax.atari import AtariConfig
+from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import FeaturesConfig, Setting, create, vae
+from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.vae import checkpoints, latents
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.networks import VAE
+
+MODELS = {
+    "15x15x20": ModelConfig(),
+    "4x4x200": ModelConfig("4x4x200"),
+    "15x15x5": ModelConfig("15x15x5", "gaussian"),
+    "published": ModelConfig(variant="published"),
+    "published_gaussian": ModelConfig("15x15x5", "gaussian", "published"),
+}
+SETTING = Setting("Pong", (210, 160))
+
+
+def variables_of(model, seed=0):
+    """Random weights whose features are true about half the time, and normalisers that are not the identity."""
+    rng = np.random.default_rng(seed)
+
+    def draw(path, shape):
+        name = jax.tree_util.keystr(path)
+        values = rng.normal(size=shape.shape) * (2 / max(1, np.prod(shape.shape[:-1]))) ** 0.5
+        return (np.abs(values) + 0.5 if "var" in name or "scale" in name else values).astype(
+            np.float32
+        )
+
+    def init(key):
+        frames = jax.numpy.zeros((1, 128, 128, 1))
+        return VAE(model).init(key, frames, latents.noise(model, key, 1), False)
+
+    return jax.tree_util.tree_map_with_path(draw, jax.eval_shape(init, jax.random.key(0)))
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def saved(request, tmp_path_factory):
+    """A model of each kind, and where it was saved."""
+    model = MODELS[request.param]
+    variables = variables_of(model)
+    directory = tmp_path_factory.mktemp(request.param)
+    checkpoints.save_model(directory, model, variables, {"game": "Pong"})
+    return model, variables, directory
+
+
+@pytest.fixture
+def small(tmp_path):
+    model = MODELS["15x15x20"]
+    checkpoints.save_model(tmp_path / "model", model, variables_of(model), {"game": "Pong"})
+    return tmp_path
+
+
+def seen(screen):
+    return SimpleNamespace(screen=screen)
+
+
+@pytest.mark.parametrize("bits", [4, 6])
+def test_atoms_are_the_bits_that_the_model_gives(saved, real_screens, bits):
+    model, variables, directory = saved
+    if bits == 6 and model.latent_kind == "bernoulli":
+        return  # their bits are one each
+    config = FeaturesConfig(f"vae:{directory}", threshold=0.6, quantisation_bits=bits)
+    features = create(config, SETTING)
+    encode = jax.jit(lambda frames: VAE(model).apply(variables, frames, False, method="encode"))
+    for screen in real_screens("Pong", 6)[1::2]:
+        posterior = encode(screens.frames(screen[None])[..., None])
+        expected = np.asarray(latents.bits(model, posterior, 0.6, bits)[0])
+        atoms = features.atoms(seen(screen), None)
+        assert atoms.dtype == np.int32
+        assert len(expected) == features.num_features
+        assert 0 < len(atoms) < features.num_features
+        near = nearest_to_an_edge(model, np.asarray(posterior), bits)
+        unsure = np.setxor1d(atoms, expected.nonzero()[0])
+        assert not len(unsure) or near < 1e-4
+
+
+def nearest_to_an_edge(model, posterior, bits):
+    """How close a value comes to where its bits change: there two compilations may round apart."""
+    edges = [np.log(0.6 / 0.4)] if model.latent_kind == "bernoulli" else latents.bin_edges(bits)
+    values = posterior[..., : model.channels]
+    return np.abs(values[..., None] - np.asarray(edges)).min()
+
+
+def test_cached_play_is_uncached_play(small, monkeypatch):
+    config = EpisodeConfig(
+        AtariConfig("Pong"),
+        PlannerConfig(budget_seconds=None, budget_nodes=15),
+        FeaturesConfig(f"vae:{small}"),
+        max_actions=6,
+    )
+
+    def record(cached):
+        monkeypatch.setattr(vae, "CACHED_SCREENS", cached)
+        episode = Episode(config, seed=0)
+        while not episode.stop:
+            episode.advance()
+        return episode.record()
+
+    assert record(cached=20_000) == record(cached=0) == record(cached=3)
+
+
+def test_the_cache_is_bounded(small, monkeypatch, real_screens):
+    monkeypatch.setattr(vae, "CACHED_SCREENS", 2)
+    features = create(FeaturesConfig(f"vae:{small}"), SETTING)
+    for screen in real_screens("Breakout", 5):
+        features.atoms(seen(screen), None)
+    assert len(features._cache) <= 2
+
+
+def test_sampled_features_depend_on_the_screen_alone(small, real_screens):
+    config = FeaturesConfig(f"vae:{small}", sample_features=True)
+    one, other = create(config, SETTING), create(config, SETTING)
+    a, b = real_screens("Pong", 12)[[5, 11]]
+    first = [one.atoms(seen(screen), None).tolist() for screen in (a, b)]
+    second = [other.atoms(seen(screen), None).tolist() for screen in (b, a)]
+    assert first == second[::-1]
+    thresholded = create(FeaturesConfig(f"vae:{small}", threshold=0.5), SETTING)
+    assert first[0] != thresholded.atoms(seen(a), None).tolist()
+
+
+def test_width_two_plays_with_a_vae(small):
+    config = EpisodeConfig(
+        AtariConfig("Pong"),
+        PlannerConfig(width=2, budget_seconds=None, budget_nodes=8),
+        FeaturesConfig(f"vae:{small}"),
+    )
+    assert Episode(config, seed=0).advance().statistics.new_nodes == 8
+
+
+def test_a_record_names_the_model_by_its_digest_not_by_its_place(small):
+    config = EpisodeConfig(AtariConfig("Pong"), features=FeaturesConfig(f"vae:{small}"))
+    named = config.identified().features.features
+    assert re.fullmatch(r"vae:[0-9a-f]{64}", named)
+    moved = small.rename(small.parent / "elsewhere")
+    again = EpisodeConfig(AtariConfig("Pong"), features=FeaturesConfig(f"vae:{moved}"))
+    assert again.identified().features.features == named
+
+
+def test_a_model_of_another_game_is_used_with_a_warning(small):
+    with pytest.warns(UserWarning, match="was trained on Pong, not on Breakout"):
+        create(FeaturesConfig(f"vae:{small}"), Setting("Breakout", (210, 160)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        create(FeaturesConfig(f"vae:{small}"), SETTING)
+
+
+def test_a_game_without_a_shipped_model_says_so():
+    with pytest.raises(UserError, match="no VAE of Zaxxon comes with the project"):
+        create(FeaturesConfig("vae"), Setting("Zaxxon", (210, 160)))
+
+
+def test_a_directory_without_a_model_is_named(tmp_path):
+    with pytest.raises(UserError, match=f"there is no model in {tmp_path}"):
+        create(FeaturesConfig(f"vae:{tmp_path}"), SETTING)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"threshold": 0.0}, {"threshold": 1.0}, {"quantisation_bits": 0}]
+)
+def test_nonsense_is_refused_in_a_sentence(settings):
+    with pytest.raises(UserError, match="must be"):
+        FeaturesConfig(**settings)
