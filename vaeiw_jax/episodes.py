@@ -11,7 +11,14 @@ from vaeiw_jax import atari, features
 from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, bprost
-from vaeiw_jax.planning import Decision, Planner, PlannerConfig, Statistics, Transition
+from vaeiw_jax.planning import (
+    Decision,
+    PlainWorld,
+    Planner,
+    PlannerConfig,
+    Statistics,
+    Transition,
+)
 
 BACKGROUND_STEPS = 100
 """Steps of random play over which a pixel must keep its colour to belong to the background."""
@@ -97,10 +104,9 @@ class Episode:
         num_features, atoms = self._features()
         self.planner = Planner(
             config.planner,
+            PlainWorld(self.simulator.step, atoms),
             num_actions=self.simulator.num_actions,
             num_features=num_features,
-            step=self.simulator.step,
-            atoms=atoms,
             snapshot=self.snapshot,
             lives=self.snapshot.lives,
             rng=planner_rng,
