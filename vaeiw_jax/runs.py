@@ -57,6 +57,7 @@ def play(
     config: EpisodeConfig,
     run: Run,
     *,
+    emulators: int = 0,
     command: list[str] | None = None,
     save_seconds: float = SAVE_SECONDS,
     on_decision: Callable[[Episode, Decision | None], None] = lambda episode, decision: None,
@@ -67,6 +68,7 @@ def play(
     Args:
       config: how to play. The work directory must hold no other config's results.
       run: which run, and where its files are.
+      emulators: processes that step the game, or 0.
       command: how it was started, for the record.
       save_seconds: how much play a crash may cost.
       on_decision: told of the episode at the start, and of every decision.
@@ -78,7 +80,7 @@ def play(
     if run.record.exists():
         return durable.read_json(run.record)
     started = time.time()
-    episode = Episode(config, run.seed)
+    episode = Episode(config, run.seed, emulators)
     resumed_at = _resume(episode, run)
     on_decision(episode, None)
     saved = time.monotonic()
@@ -93,7 +95,9 @@ def play(
     durable.write_arrays(run.decisions, episode.decisions())
     durable.write_json(
         run.host,
-        host(command, started) | {"resumed_at_decision": resumed_at} | episode.seconds(),
+        host(command, started)
+        | {"emulators": emulators, "resumed_at_decision": resumed_at}
+        | episode.seconds(),
     )
     record = episode.record()
     durable.write_json(run.record, record)
@@ -154,10 +158,16 @@ def host(command: list[str] | None, started: float) -> dict[str, Any]:
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """How many cores this process may keep busy: those of its affinity, or fewer if its cgroup is rationed."""
+    affine = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    ration = Path("/sys/fs/cgroup/cpu.max")
+    if ration.exists():
+        quota, _, period = ration.read_text().partition(" ")
+        if quota != "max":
+            return max(1, min(affine, int(quota) // int(period)))
+    return affine
 
 
 def processor() -> str:
