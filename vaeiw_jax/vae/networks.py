@@ -126,7 +126,7 @@ class ResidualBlock(nn.Module):
             y = BatchNorm(name=f"norm_{i}")(y, train)
             y = nn.leaky_relu(y, LEAK)
             y = Conv(HIDDEN_CHANNELS, 3, padding=1, name=f"conv_{i}")(y)
-            y = Dropout(config.dropout, whole_channels=config.variant == "published")(y, train)
+            y = Dropout(config.dropout, config.variant == "published", name=f"dropout_{i}")(y, train)
         return nn.leaky_relu(y if config.variant == "published" else x + y, LEAK)
 
 
