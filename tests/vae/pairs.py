@@ -56,8 +56,8 @@ def inputs(config: ModelConfig, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return frames, noise
 
 
-def to_torch(images: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(np.asarray(images), -1, 1)))
+def to_torch(images: np.ndarray, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.from_numpy(np.moveaxis(np.array(images), -1, 1)).to(dtype).contiguous()
 
 
 def from_torch(images: torch.Tensor) -> np.ndarray:
@@ -106,4 +106,5 @@ class _MaskedDropout(torch.nn.Module):
         if not self.training:
             return x
         batch, channels, height, width = x.shape
-        return x * to_torch(self.masks.mask(self.layer, (batch, height, width, channels)))
+        mask = self.masks.mask(self.layer, (batch, height, width, channels))
+        return x * to_torch(mask, x.dtype)

@@ -94,9 +94,7 @@ def test_bfloat16_changes_the_arithmetic_but_not_the_types_outside() -> None:
     config = ModelConfig(dtype="bfloat16")
     variables = pairs.variables_of(pairs.reference(config), config)
     frames, noise = pairs.inputs(config, seed=1)
-    run = jax.jit(
-        lambda config, *arguments: VAE(config).apply(*arguments, False), static_argnums=0
-    )
+    run = jax.jit(lambda config, *arguments: VAE(config).apply(*arguments, False), static_argnums=0)
     output = run(config, variables, frames, noise)
     exact = run(dataclasses.replace(config, dtype="float32"), variables, frames, noise)
     for actual, expected in zip(output, exact, strict=True):
