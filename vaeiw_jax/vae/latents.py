@@ -82,7 +82,7 @@ def bits(
     if config.latent_kind == "bernoulli":
         if not 0 < threshold < 1:
             raise UserError(f"threshold must lie between 0 and 1, not {threshold}")
-        # The logit is compared, not the probability: no rounding comes between a latent and its bit.
+        # The logit is compared, not the probability: nothing is rounded before the comparison.
         features = posterior > math.log(threshold / (1 - threshold))
     else:
         mean, _ = jnp.split(posterior, 2, axis=-1)

@@ -55,7 +55,8 @@ def from_torch(config: ModelConfig, state_dict: Mapping[str, np.ndarray]) -> dic
         if array.shape != expected:
             raise UserError(
                 f"tensor {tensor.torch_name!r} has shape {list(array.shape)}, but"
-                f" {_describe(config)} needs {list(expected)}; check --variant, --latent and --latent_kind"
+                f" {_describe(config)} needs {list(expected)};"
+                " check --variant, --latent and --latent_kind"
             )
         flat[tensor.name] = array.transpose(np.argsort(tensor.axes)).astype(np.float32)
     known = {tensor.torch_name for tensor in _tensors(config)}
