@@ -87,9 +87,10 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
                 run.save()
                 break
         checkpoints.wait()
-        if run.step == trainer.total_steps:
+        finished = run.step >= trainer.total_steps
+        if finished:
             run.write_best_model()
-    return TrainResult(run.step, run.step == trainer.total_steps, run.best)
+    return TrainResult(run.step, finished, run.best)
 
 
 class Trainer:
@@ -320,7 +321,7 @@ def _frames_of_run(config: TrainConfig, workdir: Path, resume: bool) -> frames.F
             value = {"train": dataclasses.asdict(config), "game": frame_set.game}
             durable.write_json(path, value | {"frames": described})
         return frame_set
-    if not resume:
+    if not resume and sharding.is_primary():  # which may have written it just now
         raise UserError(f"{workdir} holds a run already; choose another --workdir, or resume it")
     saved = durable.read_json(path)
     _require_same_config(config, saved["train"], workdir)
