@@ -127,13 +127,14 @@ def torch_step(config: TrainConfig, channels_last: bool) -> Callable[[], None]:
         ) from error
     model = config.model
     layout = torch.channels_last if channels_last else torch.contiguous_format
-    reference = torch_reference.ReferenceVAE(
+    reference: Any = torch_reference.ReferenceVAE(
         model.height,
         model.channels,
         gaussian=model.latent_kind == "gaussian",
         published=model.variant == "published",
         dropout=model.dropout,
-    ).to(memory_format=layout)
+    )
+    reference = reference.to(memory_format=layout)
     frames = torch.rand(config.batch_size, 1, 128, 128).to(memory_format=layout)
     optimiser = torch.optim.Adam(reference.parameters(), config.learning_rate)
 

@@ -15,7 +15,7 @@ _LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 # The batch is taken apart into slices of about this many positions, so that what a matrix product
 # reads was written just before and is still in cache. Smaller slices compile for a minute.
-_POSITIONS_PER_SLICE = 32768
+_POSITIONS_PER_SLICE = 65536
 
 
 def rewritten_by_default() -> bool:
