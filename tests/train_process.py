@@ -19,9 +19,13 @@ def start(
     frames: Path, workdir: Path, *flags: str, devices: int = 1, module: str = "launch.train"
 ) -> subprocess.Popen[str]:
     """Starts `python -m launch.train` on so many virtual devices."""
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": str(COMPILED)}
-    if devices > 1:
-        environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(COMPILED),
+        # A few steps need no fast code, but code soon.
+        "XLA_FLAGS": "--xla_backend_optimization_level=0"
+        f" --xla_force_host_platform_device_count={devices}",
+    }
     return subprocess.Popen(
         [sys.executable, "-m", module, f"--frames={frames}", f"--workdir={workdir}", *flags],
         env=environment,

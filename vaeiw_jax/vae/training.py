@@ -75,7 +75,7 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(_sigterm())
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
-        stack.callback(checkpoints.close)
+        stack.push(functools.partial(_close, checkpoints))
         run = _Run(config, workdir, trainer, checkpoints, stack, frame_set)
         while run.step < trainer.total_steps:
             run.advance()
@@ -347,6 +347,12 @@ def _require_same_config(config: TrainConfig, saved: dict[str, Any], workdir: Pa
                 f"the run in {workdir} has {name}={saved.get(name)}, not {value};"
                 f" take that or choose another --workdir"
             )
+
+
+def _close(checkpoints: TrainingCheckpoints, failure: type[BaseException] | None, *_: Any) -> None:
+    """Waits for what is being saved; not in a process that failed, while others wait for it."""
+    if failure is None or jax.process_count() == 1:
+        checkpoints.close()
 
 
 @contextlib.contextmanager
