@@ -1,6 +1,7 @@
 """The loss and what follows from it: gradients, Adam's steps, metrics."""
 
 import copy
+import functools
 import math
 
 import jax
@@ -19,6 +20,7 @@ from vaeiw_jax.vae.networks import VAE
 LEARNING_RATE = 1e-4
 
 
+@functools.cache
 def compiled_step(config: ModelConfig):
     """(variables, optimiser's state, frames, noise) -> (loss, gradients, variables, state)."""
     masks = pairs.Masks(config)
@@ -41,54 +43,82 @@ def compiled_step(config: ModelConfig):
     return jax.jit(step)
 
 
-def torch_steps(model, config, frames, noise, dtype):
-    """Ten steps of PyTorch's Adam: the first loss and gradients, the parameters after the tenth."""
+def torch_steps(model, config, frames, noise, dtype, count):
+    """Steps of PyTorch's Adam: the last loss, its gradients, the parameters after it."""
     model = copy.deepcopy(model).to(dtype)
     optimiser = torch.optim.Adam(model.parameters(), LEARNING_RATE)
     arguments = pairs.to_torch(frames, dtype), pairs.to_torch(noise, dtype)
-    for i in range(10):
+    for _ in range(count):
         optimiser.zero_grad()
         loss = torch_reference.loss(model, *arguments)
         loss.backward()
-        if i == 0:
-            first_loss, gradients = loss.item(), copy.deepcopy(model)
-            for copied, parameter in zip(gradients.parameters(), model.parameters(), strict=True):
-                copied.data = parameter.grad.clone()
         optimiser.step()
+    gradients = copy.deepcopy(model)
+    for copied, parameter in zip(gradients.parameters(), model.parameters(), strict=True):
+        copied.data = parameter.grad.clone()
     as_params = [pairs.variables_of(m, config)["params"] for m in (gradients, model)]
-    return first_loss, *as_params
+    return loss.item(), *as_params
 
 
 @pytest.mark.parametrize("name", pairs.MODELS)
-def test_loss_gradients_and_ten_adam_steps_equal_pytorch(name: str) -> None:
+def test_loss_and_every_gradient_equal_pytorch(name: str) -> None:
     """In float32 as near to the truth, PyTorch in float64, as PyTorch in float32 is.
 
-    Nearer cannot be asked for: Adam divides gradients by their size, so a parameter whose gradient
-    is rounding noise (a bias before a BatchNorm) takes full steps in a random direction.
+    The slack is for activations so near zero that rounding decides on their sign, hence their
+    slope: each one changes the gradient of a layer of half a million activations by a thousandth.
     """
     config = pairs.MODELS[name]
     model = pairs.reference(config).train()
     variables = pairs.variables_of(model, config)
     pairs.Masks(config).install(model)
     frames, noise = pairs.inputs(config, seed=1)
-    loss64, gradients64, params64 = torch_steps(model, config, frames, noise, torch.float64)
-    _, gradients32, params32 = torch_steps(model, config, frames, noise, torch.float32)
+    loss64, gradients64, _ = torch_steps(model, config, frames, noise, torch.float64, 1)
+    _, gradients32, _ = torch_steps(model, config, frames, noise, torch.float32, 1)
+
+    state = optax.adam(LEARNING_RATE).init(variables["params"])
+    loss, gradients, _, _ = compiled_step(config)(variables, state, frames, noise)
+
+    np.testing.assert_allclose(loss, loss64, rtol=1e-6)
+    jax.tree.map_with_path(
+        lambda path, *tensors: assert_as_near(*tensors, slack=5e-3, path=path),
+        gradients,
+        gradients32,
+        gradients64,
+    )
+
+
+def test_parameters_after_ten_adam_steps_equal_pytorch() -> None:
+    """As near as PyTorch in float32 is to PyTorch in float64; nearer cannot be asked for.
+
+    Adam divides gradients by their size, so a parameter whose gradient is rounding noise, such as
+    a bias before a BatchNorm, takes full steps in a random direction.
+    """
+    config = pairs.MODELS["15x15"]
+    model = pairs.reference(config).train()
+    start = variables = pairs.variables_of(model, config)
+    pairs.Masks(config).install(model)
+    frames, noise = pairs.inputs(config, seed=1)
+    _, _, params64 = torch_steps(model, config, frames, noise, torch.float64, 10)
+    _, _, params32 = torch_steps(model, config, frames, noise, torch.float32, 10)
 
     step = compiled_step(config)
     state = optax.adam(LEARNING_RATE).init(variables["params"])
-    first_loss, gradients, variables, state = step(variables, state, frames, noise)
-    for _ in range(9):
+    for _ in range(10):
         _, _, variables, state = step(variables, state, frames, noise)
 
-    np.testing.assert_allclose(first_loss, loss64, rtol=1e-6)
-    jax.tree.map_with_path(assert_as_near, gradients, gradients32, gradients64)
-    jax.tree.map_with_path(assert_as_near, variables["params"], params32, params64)
+    def changes_are_near(path, first, actual, peer, truth) -> None:
+        assert_as_near(actual - first, peer - first, truth - first, slack=0.05, path=path)
+
+    jax.tree.map_with_path(
+        changes_are_near, start["params"], variables["params"], params32, params64
+    )
 
 
-def assert_as_near(path, actual, peer, truth) -> None:
+def assert_as_near(actual, peer, truth, slack: float, path: str) -> None:
+    """At most three times as far from the truth as the peer, and what `slack` allows."""
     size = np.linalg.norm(truth)
     error, peer_error = np.linalg.norm(actual - truth) / size, np.linalg.norm(peer - truth) / size
-    assert error < 3 * peer_error + 1e-5, (jax.tree_util.keystr(path), error, peer_error)
+    assert error < 3 * peer_error + slack, (path, error, peer_error)
 
 
 def evaluate(config: ModelConfig, zero_suppression: float = 0.0, frames=None):

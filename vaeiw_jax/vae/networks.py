@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from vaeiw_jax.screens import FRAME_SIZE
 from vaeiw_jax.vae import convolutions, latents
-from vaeiw_jax.vae.channels import channel_sum, spread
+from vaeiw_jax.vae.channels import normalise, spread
 from vaeiw_jax.vae.config import ModelConfig
 
 HIDDEN_CHANNELS = 64
@@ -126,7 +126,9 @@ class ResidualBlock(nn.Module):
             y = BatchNorm(name=f"norm_{i}")(y, train)
             y = nn.leaky_relu(y, LEAK)
             y = Conv(HIDDEN_CHANNELS, 3, padding=1, name=f"conv_{i}")(y)
-            y = Dropout(config.dropout, config.variant == "published", name=f"dropout_{i}")(y, train)
+            y = Dropout(config.dropout, config.variant == "published", name=f"dropout_{i}")(
+                y, train
+            )
         return nn.leaky_relu(y if config.variant == "published" else x + y, LEAK)
 
 
@@ -144,18 +146,15 @@ class BatchNorm(nn.Module):
         bias = self.param("bias", nn.initializers.zeros, channels)
         mean_average = self.variable("batch_stats", "mean", jnp.zeros, channels)
         var_average = self.variable("batch_stats", "var", jnp.ones, channels)
-        mean, var = mean_average.value, var_average.value
         if train:
+            y, mean, var = normalise(x, scale, bias, NORM_EPSILON)
             count = x.size // x.shape[-1]
-            wide = x.astype(jnp.float32)
-            mean = channel_sum(wide) / count
-            var = jnp.maximum(channel_sum(jnp.square(wide)) / count - jnp.square(mean), 0)
-            mean_average.value += (1 - NORM_MOMENTUM) * (mean - mean_average.value)
             unbiased = var * (count / (count - 1))
+            mean_average.value += (1 - NORM_MOMENTUM) * (mean - mean_average.value)
             var_average.value += (1 - NORM_MOMENTUM) * (unbiased - var_average.value)
-        # One multiplication and one addition per element.
-        factor = scale * jax.lax.rsqrt(var + NORM_EPSILON)
-        offset = bias - mean * factor
+            return y
+        factor = scale * jax.lax.rsqrt(var_average.value + NORM_EPSILON)
+        offset = bias - mean_average.value * factor
         return x * spread(factor, x) + spread(offset, x)
 
 
