@@ -180,7 +180,7 @@ def pixels_and_flips(quality: Quality) -> Chart:
 def values(replanned: Replanned) -> Chart:
     """What the root's actions promise. A promise to lose a life is a full red bar: its size would hide the rest."""
     promised = replanned.decision.values
-    names = [name.replace("_", " ").lower() for name in replanned.action_names]
+    names = [replanned.spoken_action(i) for i in range(len(promised))]
     planner = replanned.config.planner
     grave = promised <= -planner.risk_alpha if planner.risk_averse else np.zeros(len(names), bool)
     small = promised[~np.isnan(promised) & ~grave]

@@ -1,6 +1,7 @@
 """A decision of a recorded run, planned once more so that its lookahead tree can be seen."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,11 @@ class Replanned:
         tree = self.tree
         fewer = tree.lives[: tree.size] < tree.lives[np.maximum(tree.parent[: tree.size], ROOT)]
         return fewer | tree.terminal[: tree.size]
+
+    def spoken_action(self, action: int) -> str:
+        """An action's name as one says it: UPRIGHTFIRE is up-right-fire."""
+        name = self.action_names[action]
+        return "-".join(re.findall("NOOP|UP|DOWN|LEFT|RIGHT|FIRE", name) or [name]).lower()
 
     def best_path(self) -> list[int]:
         """The nodes below the root that the chosen action's value comes from."""

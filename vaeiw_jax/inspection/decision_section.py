@@ -21,7 +21,7 @@ MAX_SCREENS = 600
 def decision_section(replanned: Replanned, charts: dict[str, Chart]) -> str:
     statistics, tree = replanned.decision.statistics, replanned.tree
     tiles = [
-        tile(html.escape(_action(replanned, replanned.decision.action)), "action chosen"),
+        tile(html.escape(replanned.spoken_action(replanned.decision.action)), "action chosen"),
         tile(f"{statistics.new_nodes:,}", "new nodes"),
         tile(f"{statistics.kept_nodes:,}", "nodes kept"),
         tile(f"{replanned.pruned.sum():,}", "nodes pruned"),
@@ -35,7 +35,7 @@ def decision_section(replanned: Replanned, charts: dict[str, Chart]) -> str:
         kind="screen",
     )
     return f"""<section id="decision"><h2>A decision</h2>
-<p>Decision {replanned.number:,} of {replanned.run.game}, seed {replanned.run.seed}, played by {_method(replanned)}.</p>
+<p>Decision {replanned.number:,}, counted from 0, of {replanned.run.game}, seed {replanned.run.seed}, played by {_method(replanned)}.</p>
 {_same_or_fresh(replanned)}
 <div class="tiles">{"".join(tiles)}</div>
 <div class="card decision" style="margin-top:16px">{root}
@@ -44,10 +44,6 @@ def decision_section(replanned: Replanned, charts: dict[str, Chart]) -> str:
 <div class="two"><div class="card"><h3>Nodes by depth</h3>{chart(charts["depths"])}</div>
 <div class="card"><h3>Rewards found</h3>{_rewards(replanned)}</div></div>
 </section>"""
-
-
-def _action(replanned: Replanned, action: int) -> str:
-    return replanned.action_names[action].replace("_", " ").lower()
 
 
 def _method(replanned: Replanned) -> str:
@@ -73,7 +69,7 @@ def _same_or_fresh(replanned: Replanned) -> str:
             '<p class="note good">This is the tree of the recorded run: played again from its start, every decision '
             "up to this one came out as recorded.</p>"
         )
-    recorded = html.escape(_action(replanned, replanned.recorded_action))
+    recorded = html.escape(replanned.spoken_action(replanned.recorded_action))
     return (
         f'<p class="note">This tree is a fresh one, planned from the recorded state, with nothing kept from the '
         f"decision before: {html.escape(replanned.why_fresh)}. The recorded action was {recorded}.</p>"
@@ -90,7 +86,7 @@ def _tree(replanned: Replanned) -> str:
     told = json.dumps(_nodes(replanned), separators=(",", ":")).replace("<", "\\u003c")
     return f"""<div class="card" style="margin-top:16px"><h3>The lookahead tree</h3>
 <div class="key">{key}<span><i class="line" style="background:var(--gold)"></i>the way chosen</span></div>
-<div class="treebox"><div class="scrolling" tabindex="-1">{tree_drawing.svg(replanned)}</div>
+<div class="treebox"><div class="scrolling">{tree_drawing.svg(replanned)}</div>
 <div id="node" class="card"><img alt="screen of the node"><dl></dl></div></div>
 <p><small>Point at a node, or tap it, to see its screen; arrow keys walk the tree.</small></p>
 <script type="application/json" id="nodes">{told}</script></div>"""
@@ -101,19 +97,19 @@ def _nodes(replanned: Replanned) -> dict[str, Any]:
     tree = replanned.tree
     screens, screen_of = _screens(replanned)
     value = replanned.returns
-    kinds = tree_drawing.kinds(replanned)
+    kinds, pale = tree_drawing.kinds(replanned), tree_drawing.is_faded(replanned)
     nodes = []
     for node in range(tree.size):
         facts = [
-            ("node", KINDS[kinds[node]].label.partition(":")[0]),
+            ("node", KINDS[kinds[node]].label.partition(",")[0]),
             ("depth", f"{tree.depth[node]}"),
             ("lives", f"{tree.lives[node]}"),
             ("return", _number(value[node])),
         ]
         if node != ROOT:
-            facts.insert(1, ("action", _action(replanned, int(tree.action[node]))))
+            facts.insert(1, ("action", replanned.spoken_action(int(tree.action[node]))))
             facts.append(("reward", _number(float(tree.reward[node]))))
-        if replanned.pruned[node]:
+        if pale[node]:
             facts.append(("pruned", "yes"))
         nodes.append(
             {

@@ -55,6 +55,10 @@ def _head(findings: Findings) -> str:
         if model.latent_kind == "bernoulli"
         else f"{findings.config.quantisation_bits} bits for each latent's mean"
     )
+    networks = {
+        "paper": "the networks of the paper",
+        "published": "the networks of the published code",
+    }[model.variant]
     links = {
         "reconstructions": "Frames and reconstructions",
         "places": "Where bits are on",
@@ -65,10 +69,10 @@ def _head(findings: Findings) -> str:
         links["decision"] = "A decision"
     error = findings.decoded.squared_error(findings.encoded.frames[findings.decoded_rows])
     tiles = [
-        tile(count(summary["features"]), f"features, {model.latent.replace('x', ' &times; ')}"),
+        tile(count(summary["features"]), f"features, {model.latent.replace('x', '&times;')}"),
         tile(count(summary["true_per_frame"]), "true in a frame"),
         tile(count(summary["varying"]), "vary over the frames"),
-        tile(f"{error:.4f}", "squared error of a pixel"),
+        tile(f"{error:.4f}", "mean squared error of a pixel"),
         tile(
             _flips(summary["flips_between_alike"]), "features flip between screens that look alike"
         ),
@@ -79,7 +83,7 @@ def _head(findings: Findings) -> str:
     ]
     return f"""<header>
 <h1>{html.escape(_title(findings))}</h1>
-<p class="faint">{model.latent_kind.capitalize()} latents, {kind}; the {model.variant} networks{trained}.
+<p class="faint">{model.latent_kind.capitalize()} latents, {kind}; {networks}{trained}.
 {_count_frames(findings)}</p>
 {_another_game(findings)}
 <div class="tiles">{"".join(tiles)}</div>
@@ -119,22 +123,24 @@ def _reconstructions(findings: Findings) -> str:
         on = encoded.by_place(encoded.bits[row])
         strips.append(
             '<div class="strip">'
+            + figure(pictures.screen(encoded.screens[row]), "screen")
             + figure(pictures.grey(frame), "frame")
             + figure(
-                pictures.grey(drawn), f"reconstruction, {decoded.excess_bce[shown]:,.0f} nats off"
+                pictures.grey(drawn),
+                f"reconstruction, {decoded.excess_bce[shown]:,.0f}&nbsp;nats&nbsp;off",
             )
             + figure(pictures.difference(drawn - frame), "difference")
-            + figure(pictures.grey(decoded.from_bits[shown]), "from the true features alone")
+            + figure(pictures.grey(decoded.from_bits[shown]), "from true features alone")
             + figure(pictures.bits(on, most), f"{int(on.sum()):,} features true")
             + "</div>"
         )
     return f"""<section id="reconstructions"><h2>Frames and reconstructions</h2>
-<p>What goes in; what comes out; what is too bright (red) or too dark (blue); what could be drawn from the features
-that planning sees, and nothing else; and how many of them are true at each of the
+<p>What is on the screen; the grey frame that goes in; what comes out; what is too bright (red) or too dark (blue);
+what could be drawn from the features that planning sees, and nothing else; and how many of them are true at each of the
 {encoded.shape[0]} &times; {encoded.shape[1]} positions of the code.</p>
 <div class="card">{"".join(strips)}
-{scale("difference", "too dark", "too bright")}
-{scale("bits", "no feature true", f"{most:.0f} at one position")}</div></section>"""
+<div class="scales">{scale("difference", "too dark", "too bright")}
+{scale("bits", "none true", f"{most:.0f} at one position")}</div></div></section>"""
 
 
 def _places(findings: Findings, charts: dict[str, Chart]) -> str:
@@ -162,14 +168,20 @@ def _places(findings: Findings, charts: dict[str, Chart]) -> str:
 
 def _features(findings: Findings) -> str:
     quality, number = findings.quality, findings.config.shown_features
-    most = _gallery(findings, quality.most(number), quality.shares, "of the frames")
-    least = _gallery(findings, quality.least(number), quality.shares, "of the frames")
+    kinds = {
+        "Those that fire most, though not always": quality.most(number),
+        "Those that fire least, though at times": quality.least(number),
+        "Those that tell most: true about as often as not": quality.telling(number),
+    }
+    galleries = "".join(
+        f"<h3>{name}</h3>{_gallery(findings, features, quality.shares, 'of frames')}"
+        for name, features in kinds.items()
+    )
     nothing = "<p>No feature varies over these frames.</p>"
     return f"""<section id="features"><h2>What features stand for</h2>
-<p>The mean frame in which a feature is true less the mean frame in which it is not: red where its truth goes with
-brighter pixels, blue with darker ones. The mark is the feature's own position in the code.</p>
-<h3>Those that fire most, though not always</h3>{most or nothing}
-<h3>Those that fire least, though at times</h3>{least or nothing}
+<p>The part of the frame that a feature can see, on average over the frames: red where pixels are brighter when it is
+true than when it is not, blue where they are darker. The mark is the feature's own position in the code.</p>
+{galleries if quality.varying.any() else nothing}
 </section>"""
 
 
@@ -180,7 +192,7 @@ def _gallery(findings: Findings, features: Iterable[int], shares: np.ndarray, of
             pictures.contrast(
                 encoded.frames, encoded.bits[:, feature], encoded.place(feature), encoded.shape
             ),
-            f"<b>{_percent(shares[feature])}</b> {of_what}<br>feature {feature:,}: {_place(encoded.place(feature))}",
+            f"<b>{_percent(shares[feature])}</b> {of_what}<br>{_place(encoded.place(feature))}",
             f"what feature {feature} stands for",
         )
         for feature in features
@@ -248,7 +260,10 @@ def _table(summary: dict[str, float]) -> str:
     }
     return (
         "<table>"
-        + "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows.items())
+        + "".join(
+            f'<tr><th>{name}</th><td style="white-space:nowrap">{text}</td></tr>'
+            for name, text in rows.items()
+        )
         + "</table>"
     )
 
@@ -266,14 +281,14 @@ def _restless(findings: Findings) -> str:
         findings,
         quality.restless(config.shown_features),
         quality.restlessness,
-        "of the alike pairs",
+        "of the pairs",
     )
     return f"""{heading}
 <p>Each screen was put beside the one most like it, where at most {config.alike_pixels:,} of its
 {findings.encoded.screens[0].size:,} pixels differ: {plural(len(quality.alike), "pair")}. Novelty that comes from such
 flips leads the planner astray.</p>
 {_pairs(findings, worst[:_SHOWN_PAIRS], flipped=True)}
-{"<p>The features that flip most often between such screens:</p>" if gallery else ""}{gallery}"""
+{"<h3>The features that flip most often between such screens</h3>" if gallery else ""}{gallery}"""
 
 
 def _confused(findings: Findings) -> str:
@@ -282,8 +297,8 @@ def _confused(findings: Findings) -> str:
     if not len(confused):
         return f'{heading}<p class="note good">None: every distinct screen has features of its own.</p>'
     return f"""{heading}
-<p>To the planner each of these {plural(len(confused), "pair")} is one screen, and the second is pruned; the most
-different come first.</p>
+<p>{plural(len(confused), "pair")}, the most different first. To the planner the two are one screen, and the second
+is pruned.</p>
 {_pairs(findings, confused[:_SHOWN_PAIRS], flipped=False)}"""
 
 
@@ -309,9 +324,7 @@ def _pairs(findings: Findings, chosen: np.ndarray, flipped: bool) -> str:
             figures.append(
                 figure(pictures.bits(flips, max(1, flips.max())), caption, kind="screen")
             )
-        strips.append(
-            f'<div class="gallery pairs" style="--n:{len(figures)}">{"".join(figures)}</div>'
-        )
+        strips.append(f'<div class="pairs" style="--n:{len(figures)}">{"".join(figures)}</div>')
     return f'<div class="card pairbox">{"".join(strips)}</div>'
 
 

@@ -13,7 +13,10 @@ BITS_COLOURS, DIFFERENCE_COLOURS = "magma", "RdBu_r"
 DIFFERENCE_RANGE = 0.6
 """The difference of grey levels that is drawn in full colour."""
 
-_MARK = (255, 176, 0)
+_MARK, _BRIGHTER, _DARKER = (255, 190, 40), (255, 92, 84), (92, 160, 255)
+
+_WINDOWS = {15: 64, 4: FRAME_SIZE}
+"""The part of a frame shown around a feature, by the side of the code: features see 42 pixels, or all there are."""
 
 
 def screen(palette: np.ndarray) -> np.ndarray:
@@ -44,7 +47,10 @@ def scale(colours: str) -> np.ndarray:
 def contrast(
     frames: np.ndarray, on: np.ndarray, place: tuple[int, ...], shape: tuple[int, ...]
 ) -> np.ndarray:
-    """What a feature stands for: uint8[256, 256, 3], the mean frame with it less that without, its place marked.
+    """What a feature stands for: uint8[256, 256, 3], red where pixels are brighter when it is true, blue where darker.
+
+    Coloured is the difference between the mean frames with and without it; below lies the mean of all, in grey. Shown
+    is what the feature can depend on, a part of the frame around its place, which is marked.
 
     Args:
       frames: float[N, 128, 128].
@@ -53,16 +59,32 @@ def contrast(
       shape: H, W, ... of all features.
     """
     contrast = frames[on].mean(axis=0) - frames[~on].mean(axis=0)
-    image = difference(contrast, max(0.15, float(np.abs(contrast).max())))
-    image = image.repeat(2, axis=0).repeat(2, axis=1)
-    (top, bottom), (left, right) = (
-        (2 * FRAME_SIZE * i // size, 2 * FRAME_SIZE * (i + 1) // size)
-        for i, size in zip(place[:2], shape[:2], strict=True)
+    window = _WINDOWS[shape[0]]
+    rows, columns = (
+        _window(index, size, window) for index, size in zip(place[:2], shape[:2], strict=True)
     )
-    inside = image[top + 2 : bottom - 2, left + 2 : right - 2].copy()
-    image[top:bottom, left:right] = _MARK
-    image[top + 2 : bottom - 2, left + 2 : right - 2] = inside
+    contrast, mean = contrast[rows, columns], frames.mean(axis=0)[rows, columns]
+    strength = np.abs(contrast) / max(0.1, float(np.abs(contrast).max()))
+    colour = np.where(contrast[..., None] > 0, np.array(_BRIGHTER), np.array(_DARKER))
+    image = (1 - strength[..., None]) * 0.55 * grey(mean) + strength[..., None] * colour
+    zoom = 2 * FRAME_SIZE // window
+    image = np.rint(image).astype(np.uint8).repeat(zoom, axis=0).repeat(zoom, axis=1)
+    top, left = (
+        zoom * (FRAME_SIZE * index // size - part.start)
+        for index, size, part in zip(place[:2], shape[:2], (rows, columns), strict=True)
+    )
+    side = zoom * FRAME_SIZE // shape[0]
+    inside = image[top + 2 : top + side - 2, left + 2 : left + side - 2].copy()
+    image[top : top + side, left : left + side] = _MARK
+    image[top + 2 : top + side - 2, left + 2 : left + side - 2] = inside
     return image
+
+
+def _window(index: int, size: int, window: int) -> slice:
+    """The part of a frame's side around a position of the code, moved inward at the borders."""
+    centre = int((index + 0.5) * FRAME_SIZE / size)
+    start = min(max(centre - window // 2, 0), FRAME_SIZE - window)
+    return slice(start, start + window)
 
 
 def differing_pixels(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -77,13 +77,19 @@ class Quality:
         """The features that fire least often, but at times."""
         return self._ranked(self.shares, number)
 
+    def telling(self, number: int) -> np.ndarray:
+        """The features that say most about a frame: true about as often as not."""
+        return self._ranked(np.abs(self.shares - 0.5), number)
+
     def restless(self, number: int) -> np.ndarray:
         """The features that flip most often between screens that look alike."""
         ranked = self._ranked(-self.restlessness, number)
         return ranked[self.restlessness[ranked] > 0]
 
     def _ranked(self, key: np.ndarray, number: int) -> np.ndarray:
-        order = np.argsort(key, kind="stable")
+        # Of equals, any: in the order of their numbers they would all be of one corner of the screen.
+        shuffled = np.random.default_rng(0).permutation(len(key))
+        order = shuffled[np.argsort(key[shuffled], kind="stable")]
         return order[self.varying[order]][:number]
 
     def summary(self) -> dict[str, Any]:

@@ -115,6 +115,7 @@ def _features(findings: Findings) -> bytes:
     groups = [
         ("fire most,\nnot always", quality.most(number), quality.shares, "of frames"),
         ("fire least,\nat times", quality.least(number), quality.shares, "of frames"),
+        ("true as often\nas not", quality.telling(number), quality.shares, "of frames"),
         (
             "flip between\nscreens that\nlook alike",
             quality.restless(number),
@@ -131,7 +132,9 @@ def _features(findings: Findings) -> bytes:
         for label, features, shares, of in groups
         if len(features)
     ]
-    return sheet(f"{findings.game}: what features stand for (mean frame with less without)", rows)
+    return sheet(
+        f"{findings.game}: what features stand for (red: brighter when true, blue: darker)", rows
+    )
 
 
 def _contrast(findings: Findings, feature: np.integer) -> np.ndarray:

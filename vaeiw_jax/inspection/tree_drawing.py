@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -32,9 +31,9 @@ class Kind:
 KINDS = (
     Kind("kept", "kept from the decision before", "grey", 2.6),
     Kind("new", "new", "blue", 2.6),
-    Kind("pruned", "pruned: nothing new to see", "pruned", 2.2),
-    Kind("reward", "points gained", "gold", 4.6),
-    Kind("loss", "points or a life lost, or the game", "red", 4.2),
+    Kind("pruned", "pruned, nothing new there (pale, if it gained points)", "pruned", 2.2),
+    Kind("reward", "points gained", "gold", 3.6),
+    Kind("loss", "points or a life lost, or the game", "red", 3.6),
     Kind("root", "root", "ink", 5.5),
 )
 
@@ -96,12 +95,18 @@ def kinds(replanned: Replanned) -> np.ndarray:
     return kind
 
 
+def is_faded(replanned: Replanned) -> np.ndarray:
+    """bool[size]: pruned nodes that are of another kind besides; they are drawn pale."""
+    return replanned.pruned & (kinds(replanned) != [k.name for k in KINDS].index("pruned"))
+
+
 def figure(replanned: Replanned) -> bytes:
     """The tree as a PNG on white."""
     tree, placed, kind = replanned.tree, layout(replanned.tree), kinds(replanned)
+    faded = is_faded(replanned)
     width, height = max(placed.width, 640.0), placed.height
-    drawing = Figure(figsize=(width / 100, (height + 40) / 100), dpi=200, facecolor="white")
-    axes = drawing.add_axes((0, 0, 1, height / (height + 40)))
+    drawing = Figure(figsize=(width / 100, (height + 60) / 100), dpi=200, facecolor="white")
+    axes = drawing.add_axes((0, 0, 1, height / (height + 60)))
     axes.set(xlim=((placed.width - width) / 2, (placed.width + width) / 2), ylim=(height, 0))
     axes.axis("off")
     below = np.arange(1, tree.size)
@@ -110,18 +115,18 @@ def figure(replanned: Replanned) -> bytes:
     axes.add_collection(LineCollection(list(lines), colors="#b9bfca", linewidths=0.5))
     best = [ROOT, *replanned.best_path()]
     axes.plot(placed.x[best], placed.y[best], color=LIGHT.gold, lw=2, alpha=0.7)
-    handles: list[Artist] = [
-        Line2D([], [], color=LIGHT.gold, lw=2, alpha=0.7, label="the way chosen")
-    ]
+    handles = [Line2D([], [], color=LIGHT.gold, lw=2, alpha=0.7, label="the way chosen")]
     for number, k in enumerate(KINDS):
-        nodes = np.flatnonzero(kind == number)
         colour = "#c9d8f2" if k.colour == "pruned" else getattr(LIGHT, k.colour)
-        dots = axes.scatter(
-            placed.x[nodes], placed.y[nodes], (1.44 * k.radius) ** 2, lw=0, zorder=3
-        )
-        dots.set(color=colour, label=k.label)
-        handles.append(dots)
-    drawing.legend(handles=handles, loc="upper center", ncols=4, frameon=False, fontsize=7)
+        for pale in (True, False):
+            nodes = np.flatnonzero((kind == number) & (faded == pale))
+            if not len(nodes):
+                continue
+            dots = axes.scatter(placed.x[nodes], placed.y[nodes], (1.44 * k.radius) ** 2, zorder=3)
+            dots.set(facecolor=colour, edgecolor="none", alpha=0.4 if pale else 1)
+        if (kind == number).any():
+            handles.append(Line2D([], [], color=colour, marker="o", lw=0, ms=4, label=k.label))
+    drawing.legend(handles=handles, loc="upper center", ncols=3, frameon=False, fontsize=7)
     return charts.png(drawing)
 
 
@@ -135,14 +140,15 @@ def svg(replanned: Replanned) -> str:
     )
     best = [ROOT, *replanned.best_path()]
     way = "M" + "L".join(f"{x[node]:.1f} {y[node]:.1f}" for node in best)
+    faded = is_faded(replanned)
     circles = "".join(
-        f'<circle class="{KINDS[kind[node]].name}" data-node="{node}" cx="{x[node]:.1f}" cy="{y[node]:.1f}"'
-        f' r="{KINDS[kind[node]].radius}"/>'
+        f'<circle class="{KINDS[kind[node]].name}{" faded" if faded[node] else ""}" data-node="{node}"'
+        f' cx="{x[node]:.1f}" cy="{y[node]:.1f}" r="{KINDS[kind[node]].radius}"/>'
         for node in np.argsort(kind, kind="stable").tolist()
     )
     return (
         f'<svg id="tree" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {placed.width:.0f} {placed.height:.0f}"'
-        f' width="{placed.width:.0f}" height="{placed.height:.0f}" role="img"'
+        f' style="--width:{placed.width:.0f}px" tabindex="0" role="img"'
         f' aria-label="lookahead tree of {tree.size} nodes">'
         f'<path class="edge" d="{edges}"/><path class="way" d="{way}"/>{circles}</svg>'
     )
