@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -34,18 +35,13 @@ def browser(profile: Path) -> Iterator["Tab"]:
     """A tab of a browser that runs as long as the context does."""
     path = find()
     assert path is not None
-    asked, ask = os.pipe()
-    heard, answer = os.pipe()
-
-    def wire() -> None:  # the browser reads its file 3 and writes its file 4
-        first, second = os.dup(asked), os.dup(answer)
-        os.dup2(first, 3)
-        os.dup2(second, 4)
-
+    (asked, ask), (heard, answer) = _pipe(), _pipe()
+    # The browser reads its file 3 and writes its file 4. A shell sees to that: between fork and exec of a process with
+    # as many threads as JAX has, Python had better do nothing.
+    wire = f'exec "$0" "$@" 3<&{asked} 4>&{answer}'
     process = subprocess.Popen(
-        [path, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
-        preexec_fn=wire,
-        close_fds=False,
+        ["bash", "-c", wire, path, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+        pass_fds=(asked, answer),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -57,6 +53,15 @@ def browser(profile: Path) -> Iterator["Tab"]:
     finally:
         process.kill()
         process.wait()
+
+
+def _pipe() -> tuple[int, int]:
+    """Both ends of a pipe, with numbers that are out of the shell's way."""
+    ends = os.pipe()
+    far = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends]
+    for end in ends:
+        os.close(end)
+    return far[0], far[1]
 
 
 class Tab:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import LinearSegmentedColormap, LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -148,7 +148,7 @@ def pixels_and_flips(quality: Quality) -> Chart:
         x = np.geomspace(max(1, pixels.min()), pixels.max() + 1, 50)
         y = np.linspace(-0.5, flips.max() + 0.5, 41)
         counts, _, _ = np.histogram2d(pixels, flips, [x, y])
-        colours = LinearSegmentedColormap.from_list("", [_mixed(theme, 0.25), theme.blue])
+        colours = LinearSegmentedColormap.from_list("", [_thinned(theme, 0.25), theme.blue])
         norm = LogNorm(1, max(2, counts.max()))
         axes.pcolormesh(x, y, np.ma.masked_equal(counts.T, 0), cmap=colours, norm=norm)
         axes.axvspan(x[0], min(quality.alike_pixels, x[-1]), color=theme.red, alpha=0.10, lw=0)
@@ -260,13 +260,13 @@ def depths(replanned: Replanned) -> Chart:
     return chart("depths", alt, 2.9, draw)
 
 
-def _mixed(theme: Theme, share: float) -> tuple[float, ...]:
-    """Blue thinned with paper."""
-    blue, paper = (
-        np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-        for colour in (theme.blue, theme.paper)
+def _thinned(theme: Theme, share: float) -> str:
+    """Blue, of which `share` is left, the rest paper."""
+    red, green, blue = (
+        share * own + (1 - share) * paper
+        for own, paper in zip(to_rgb(theme.blue), to_rgb(theme.paper), strict=True)
     )
-    return tuple(share * blue + (1 - share) * paper)
+    return to_hex((red, green, blue))
 
 
 _THOUSANDS = FuncFormatter(lambda x, _: f"{x:,.0f}" if x == int(x) else f"{x:g}")

@@ -35,7 +35,8 @@ def decision_section(replanned: Replanned, charts: dict[str, Chart]) -> str:
         kind="screen",
     )
     return f"""<section id="decision"><h2>A decision</h2>
-<p>Decision {replanned.number:,}, counted from 0, of {replanned.run.game}, seed {replanned.run.seed}, played by {_method(replanned)}.</p>
+<p>Decision {replanned.number:,}, counted from 0, of {replanned.run.game}, seed {replanned.run.seed}, played
+by {_method(replanned)}.</p>
 {_same_or_fresh(replanned)}
 <div class="tiles">{"".join(tiles)}</div>
 <div class="card decision" style="margin-top:16px">{root}

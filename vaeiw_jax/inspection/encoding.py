@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import jax
 import numpy as np
+from tqdm import tqdm
 
 from vaeiw_jax import screens as screens_lib
 from vaeiw_jax.features import FeaturesConfig, Setting
@@ -60,7 +61,7 @@ def encode(
     setting = Setting(frame_set.game, (screens.shape[1], screens.shape[2]))
     features = VAEFeatures(config, setting)
     bits = np.zeros((len(screens), features.num_features), np.bool_)
-    for row, screen in zip(bits, screens, strict=True):
+    for row, screen in tqdm(zip(bits, screens, strict=True), "encoding", **_bar(len(screens))):
         row[features.atoms(SimpleNamespace(screen=screen), None)] = True
     shape: tuple[int, ...] = (model.height, model.width, model.channels)
     if model.latent_kind == "gaussian":
@@ -83,10 +84,15 @@ def decode(
                 jax.random.key(int(row)),
             )
         )
-        for row in rows
+        for row in tqdm(rows, "decoding", **_bar(len(rows)))
     ]
     reconstructions, from_bits, excess = (np.stack(parts) for parts in zip(*drawn, strict=True))
     return Decoded(reconstructions, from_bits, excess)
+
+
+def _bar(total: int) -> dict[str, Any]:
+    """A bar of progress, for people only."""
+    return {"total": total, "unit": " frames", "leave": False, "disable": None}
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.vae import model_directory
+from vaeiw_jax.frames import FrameSet
 from vaeiw_jax.inspection import decision, encoding, gathering, quality
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
@@ -94,7 +95,7 @@ def look(config: InspectConfig) -> Findings:
     )
 
 
-def _frames(config: InspectConfig, model_game: str) -> gathering.FrameSet:
+def _frames(config: InspectConfig, model_game: str) -> FrameSet:
     if config.frames:
         return gathering.from_store(Path(config.frames), config.num_frames, model_game)
     game = config.game or model_game
