@@ -201,14 +201,15 @@ def values(replanned: Replanned) -> Chart:
                 continue
             colour = theme.red if grave[i] else theme.gold if chosen else theme.blue
             length = span if grave[i] else value
-            axes.barh(i, length, left=low if grave[i] else 0, color=colour, height=0.62, lw=0)
+            left, alpha = (low, 0.35) if grave[i] else (0.0, 1.0)
+            axes.barh(i, length, 0.62, left, color=colour, alpha=alpha, lw=0)
             text = f"{value:,.2f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
-            inside = {"color": theme.paper, "ha": "center"} if grave[i] else {}
+            inside = {"color": theme.ink, "ha": "center"} if grave[i] else {}
             note = f"{text}: a loss" if grave[i] else text
             place = low + span / 2 if grave[i] else max(length, 0) + 0.02 * span
             axes.text(place, i, note, **ink | inside)
         axes.axvline(0, color=theme.line, lw=1)
-        axes.set(xlim=(low, low + 1.18 * span), ylim=(len(names) - 0.4, -0.6))
+        axes.set(xlim=(low, low + 1.28 * span), ylim=(len(names) - 0.4, -0.6))
         axes.set_yticks(range(len(names)), names)
         for i, label in enumerate(axes.get_yticklabels()):
             if i == replanned.decision.action:

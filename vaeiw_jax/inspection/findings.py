@@ -73,6 +73,7 @@ def look(config: InspectConfig) -> Findings:
     directory = model_directory(f"vae:{config.checkpoint}", "")
     model, variables = checkpoints.load_model(directory)
     description = checkpoints.model_description(directory)
+    replanned = _decision(config, directory) if config.run else None
     frame_set = _frames(config, str(description["about"].get("game") or ""))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
@@ -91,7 +92,7 @@ def look(config: InspectConfig) -> Findings:
         quality=judged,
         decoded_rows=rows,
         decoded=decoded,
-        replanned=_decision(config, directory) if config.run else None,
+        replanned=replanned,
     )
 
 
