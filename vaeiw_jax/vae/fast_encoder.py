@@ -1,0 +1,185 @@
+"""The encoder for one screen after another: computes only what no screen before had, on one thread, without XLA.
+
+`patches.py` says how. The values agree with those of the compiled network (`networks.Encoder`) up to rounding.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vaeiw_jax import screens
+from vaeiw_jax.vae import patches
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.networks import _ENCODER_LAYERS, FRAME_SIZE, NORM_EPSILON
+from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, Layer, Reference, Resize
+
+CAPACITY = 2**16
+"""Rows a layer's table has. When one is full, all are emptied: some 160 MB at most for codes of 15x15."""
+
+REFERENCES = 16
+"""Screens kept to compare a new one with."""
+
+
+class FastEncoder:
+    """Encodes screens; threads may share one, and take turns.
+
+    It covers every network of `networks.py` in float32.
+
+    Args:
+      config: which autoencoder.
+      variables: its "params" and "batch_stats", as NumPy arrays.
+      screen_shape: of the palette screens it will be given.
+    """
+
+    def __init__(
+        self, config: ModelConfig, variables: Mapping[str, Any], screen_shape: tuple[int, int]
+    ):
+        self._resize = _resize(screen_shape)
+        self._layers = _layers(config, variables)
+        self._sides = _sides(self._layers)
+        self._references = tuple(
+            Reference(np.zeros(screen_shape, np.uint8), tuple(map(patches.grid, self._sides)))
+            for _ in range(REFERENCES + 1)
+        )
+        self._lock = threading.Lock()
+        self.generation = -1
+        """How often everything was forgotten: ids mean something within a generation only."""
+        self._forget()
+
+    @staticmethod
+    def covers(config: ModelConfig) -> bool:
+        return config.dtype == "float32"
+
+    def encode(self, screen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """The posterior of a screen.
+
+        Args:
+          screen: uint8[rows, columns] palette colours.
+
+        Returns:
+          posterior: float32[H, W, posterior_channels].
+          ids: int32[H, W]; positions with the same id see the same pixels.
+          generation: in which these ids were given.
+        """
+        with self._lock:
+            if not self._has_room():
+                self._forget()
+            known = min(self._encoded, REFERENCES)
+            # The screen goes where the oldest reference is.
+            into = self._references[self._encoded % REFERENCES]
+            like = self._references[patches.nearest(screen, self._references, known)]
+            if like is into:  # the oldest is also the nearest: keep it
+                into = self._references[(self._encoded + 1) % REFERENCES]
+            patches.encode(screen, like, known == 0, into, self._layers, self._resize)
+            self._encoded += 1
+            ids = into.grids[-1][1:-1, 1:-1].copy()
+            return self._layers[-1].values[ids], ids, self.generation
+
+    def _has_room(self) -> bool:
+        return all(
+            layer.count[0] + side * side <= CAPACITY
+            for layer, side in zip(self._layers, self._sides[1:], strict=True)
+        )
+
+    def _forget(self) -> None:
+        for layer in self._layers:
+            layer.slots[:] = 0
+            layer.count[0] = 1
+        self._encoded = 0
+        self.generation += 1
+
+
+def _layers(config: ModelConfig, variables: Mapping[str, Any]) -> tuple[Layer, ...]:
+    """The encoder's convolutions in order, with BatchNorm folded in where it follows one alone."""
+    params, averages = variables["params"]["encoder"], variables["batch_stats"]["encoder"]
+    residual = config.variant == "paper"
+    *strided, (last_size, last_padding) = _ENCODER_LAYERS[config.height]
+    layers = []
+    for i, (size, padding) in enumerate(strided):
+        conv, block = params[f"conv_{i}"], params[f"block_{i}"]
+        factor_0, offset_0 = _norm(block["norm_0"], averages[f"block_{i}"]["norm_0"])
+        factor_1, offset_1 = _norm(block["norm_1"], averages[f"block_{i}"]["norm_1"])
+        kernel, bias = block["conv_0"]["kernel"] * factor_1, block["conv_0"]["bias"] * factor_1
+        outer = block["conv_1"]
+        layers += [
+            _layer(
+                STRIDED,
+                conv["kernel"],
+                conv["bias"],
+                2,
+                padding,
+                residual,
+                factor_0,
+                offset_0,
+            ),
+            _layer(INNER, kernel, bias + offset_1, 1, 1, residual),
+            _layer(OUTER, outer["kernel"], outer["bias"], 1, 1, residual),
+        ]
+        assert len(conv["kernel"]) == size
+    last = params[f"conv_{len(strided)}"]
+    assert len(last["kernel"]) == last_size
+    return (*layers, _layer(LAST, last["kernel"], last["bias"], 2, last_padding, residual))
+
+
+def _norm(
+    params: Mapping[str, np.ndarray], averages: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """BatchNorm as one multiplication and one addition."""
+    factor = params["scale"] / np.sqrt(averages["var"] + np.float32(NORM_EPSILON))
+    return factor, params["bias"] - averages["mean"] * factor
+
+
+def _layer(
+    kind: int,
+    kernel: np.ndarray,
+    bias: np.ndarray,
+    stride: int,
+    padding: int,
+    residual: bool,
+    factor: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
+) -> Layer:
+    size, _, _, outputs = kernel.shape
+    nothing = np.zeros(0, np.float32)
+    # Untouched pages of zeros take no memory.
+    return Layer(
+        kind=kind,
+        size=size,
+        stride=stride,
+        padding=padding,
+        residual=residual,
+        kernel=np.ascontiguousarray(kernel, np.float32).reshape(-1, outputs),
+        bias=np.ascontiguousarray(bias, np.float32),
+        factor=nothing if factor is None else factor.astype(np.float32),
+        offset=nothing if offset is None else offset.astype(np.float32),
+        keys=np.zeros((CAPACITY, size * size), np.int32),
+        slots=np.zeros(2 * CAPACITY, np.int32),
+        values=np.zeros((CAPACITY, outputs), np.float32),
+        sums=np.zeros((CAPACITY if kind == STRIDED and residual else 1, outputs), np.float32),
+        count=np.ones(1, np.int64),
+    )
+
+
+def _sides(layers: tuple[Layer, ...]) -> list[int]:
+    """The sides of the frame and of each layer's output."""
+    sides = [FRAME_SIZE]
+    for layer in layers:
+        sides.append((sides[-1] + 2 * layer.padding - layer.size) // layer.stride + 1)
+    return sides
+
+
+def _resize(screen_shape: tuple[int, int]) -> Resize:
+    rows, row_sums = screens._resize_weights(screen_shape[0])
+    columns, column_sums = screens._resize_weights(screen_shape[1])
+    scale = (1 / (255.0 * np.outer(row_sums, column_sums))).astype(np.float32)
+    return Resize(screens.GREY, *_band(rows), *_band(columns), scale)
+
+
+def _band(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The non-zero part of a banded matrix: float32[128, size] -> starts int64[128], float32[128, taps]."""
+    starts = (weights != 0).argmax(axis=1)
+    taps = int((weights != 0).sum(axis=1).max())
+    starts = np.minimum(starts, weights.shape[1] - taps)
+    return starts, np.take_along_axis(weights, starts[:, None] + np.arange(taps), axis=1)
