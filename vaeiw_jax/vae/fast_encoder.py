@@ -13,7 +13,7 @@ from vaeiw_jax import screens
 from vaeiw_jax.vae import patches
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import _ENCODER_LAYERS, FRAME_SIZE, NORM_EPSILON
-from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, Layer, Reference, Resize
+from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, Layer, Resize
 
 CAPACITY = 2**16
 """Rows a layer's table has. When one is full, all are emptied: some 160 MB at most for codes of 15x15."""
@@ -39,10 +39,7 @@ class FastEncoder:
         self._resize = _resize(screen_shape)
         self._layers = _layers(config, variables)
         self._sides = _sides(self._layers)
-        self._references = tuple(
-            Reference(np.zeros(screen_shape, np.uint8), tuple(map(patches.grid, self._sides)))
-            for _ in range(REFERENCES + 1)
-        )
+        self._references = patches.references(REFERENCES, screen_shape, self._sides)
         self._lock = threading.Lock()
         self.generation = -1
         """How often everything was forgotten: ids mean something within a generation only."""
@@ -67,14 +64,15 @@ class FastEncoder:
             if not self._has_room():
                 self._forget()
             known = min(self._encoded, REFERENCES)
-            # The screen goes where the oldest reference is.
-            into = self._references[self._encoded % REFERENCES]
-            like = self._references[patches.nearest(screen, self._references, known)]
-            if like is into:  # the oldest is also the nearest: keep it
-                into = self._references[(self._encoded + 1) % REFERENCES]
-            patches.encode(screen, like, known == 0, into, self._layers, self._resize)
+            like = patches.nearest(screen, self._references.screens[:known])
+            into = self._encoded % REFERENCES  # where the oldest reference is
+            if into == like and known:  # which is needed still
+                into = (into + 1) % REFERENCES
+            patches.encode(
+                screen, self._references, like, into, known == 0, self._layers, self._resize
+            )
             self._encoded += 1
-            ids = into.grids[-1][1:-1, 1:-1].copy()
+            ids = self._references.grids[-1][into, 1:-1, 1:-1].copy()
             return self._layers[-1].values[ids], ids, self.generation
 
     def _has_room(self) -> bool:

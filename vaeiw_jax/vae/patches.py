@@ -71,30 +71,36 @@ class Resize(NamedTuple):
     """float32[128, 128]"""
 
 
-class Reference(NamedTuple):
-    """A screen and what was made of it."""
+class References(NamedTuple):
+    """Screens and what was made of them."""
 
-    screen: np.ndarray
-    """uint8[rows, columns]"""
+    screens: np.ndarray
+    """uint8[number, rows, columns]"""
     grids: tuple[np.ndarray, ...]
-    """The frame's pixels, as int32 bit for bit, then the ids of each layer: int32[n + 2, n + 2]."""
+    """The frames' pixels, as int32 bit for bit, then the ids of each layer: int32[number, n + 2, n + 2]."""
 
 
-def grid(side: int) -> np.ndarray:
-    return np.zeros((side + 2 * BORDER, side + 2 * BORDER), np.int32)
+def references(number: int, screen_shape: tuple[int, int], sides: list[int]) -> References:
+    shapes = [(number, side + 2 * BORDER, side + 2 * BORDER) for side in sides]
+    return References(
+        np.zeros((number, *screen_shape), np.uint8),
+        tuple(np.zeros(shape, np.int32) for shape in shapes),
+    )
+
+
+# Loops below are written out where NumPy has a word for them: whole-array operations compile for seconds.
 
 
 @numba.njit(cache=True, nogil=True)
-def nearest(screen, references, known):  # type: ignore[no-untyped-def]
-    """The number of the reference, among the first `known`, that differs from the screen in the fewest pixels."""
+def nearest(screen, screens):  # type: ignore[no-untyped-def]
+    """The number of the screen, among `screens`, that differs from the given one in the fewest pixels."""
     best, least = 0, screen.size + 1
-    for i in range(known):
-        reference = references[i].screen
+    for i in range(len(screens)):
         different = 0
         for y in range(screen.shape[0]):
             row = np.int32(0)
             for x in range(screen.shape[1]):
-                row += screen[y, x] != reference[y, x]
+                row += screen[y, x] != screens[i, y, x]
             different += row
         if different < least:
             best, least = i, different
@@ -102,27 +108,39 @@ def nearest(screen, references, known):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def encode(screen, reference, fresh, into, layers, resize):  # type: ignore[no-untyped-def]
-    """Fills `into` with the ids of a screen, computing what no screen before it had.
+def encode(screen, references, like, into, fresh, layers, resize):  # type: ignore[no-untyped-def]
+    """Makes a screen a reference, computing what no screen before it had.
 
     Args:
       screen: uint8[rows, columns].
-      reference: an encoded screen, best one that is like it.
-      fresh: whether there is none yet; then `reference` may hold anything.
-      into: another Reference, overwritten.
-      layers: of the encoder, in order; with room for as many more rows as they have positions.
+      references: where it is put, and compared with another.
+      like: the number of the one it is compared with.
+      into: the number of the one it replaces.
+      fresh: whether there is none to compare with yet.
+      layers: of the encoder, in order; each with room for as many more rows as it has positions.
       resize: from screen to frame.
     """
-    changed = _update_frame(screen, reference, fresh, into, resize)
+    changed = _update_frame(
+        screen,
+        references.screens[like],
+        references.screens[into],
+        references.grids[0][like],
+        references.grids[0][into],
+        fresh,
+        resize,
+    )
     for i in range(len(layers)):
         layer = layers[i]
-        below, above, before = into.grids[i], into.grids[i + 1], reference.grids[i + 1]
-        side = len(above) - 2 * BORDER
         if i > 0:
-            changed = _changed_outputs(changed, layer, side)
-        above[:] = before
+            changed = _changed_outputs(changed, layer, references.grids[i + 1].shape[1])
         first = layer.count[0]
-        _look_up(below, above, changed[:side], layer)
+        _look_up(
+            references.grids[i][into],
+            references.grids[i + 1][like],
+            references.grids[i + 1][into],
+            changed,
+            layer,
+        )
         last = layer.count[0]
         if i == 0:
             _convolve_pixels(layer, first, last)
@@ -134,50 +152,50 @@ def encode(screen, reference, fresh, into, layers, resize):  # type: ignore[no-u
 
 
 @numba.njit(cache=True, nogil=True)
-def _update_frame(screen, reference, fresh, into, resize):  # type: ignore[no-untyped-def]
-    """Makes `into` the screen and its frame, and finds the outputs of the first layer that may change.
+def _update_frame(screen, like, into, frame_like, frame_into, fresh, resize):  # type: ignore[no-untyped-def]
+    """Writes a screen and its frame, and finds the outputs of the first layer that may change.
+
+    Args:
+      screen, like, into: uint8[rows, columns].
+      frame_like, frame_into: int32[130, 130].
 
     Returns:
       changed: uint64[64], bit x of word y of which says that output (y, x) may differ from the reference's.
     """
     rows, columns = screen.shape
-    differs = np.empty(rows, np.bool_)
+    differs = np.zeros(rows, np.bool_)
     for y in range(rows):
-        differs[y] = fresh or (screen[y] != reference.screen[y]).any()
-    frame, before = into.grids[0].view(np.float32), reference.grids[0].view(np.float32)
-    frame[:] = before
-    into.screen[:] = screen
+        different = np.int32(fresh)
+        for x in range(columns):
+            different += screen[y, x] != like[y, x]
+            into[y, x] = screen[y, x]
+        differs[y] = different != 0
 
-    side, row_taps = resize.row_weights.shape
-    column_taps = resize.column_weights.shape[1]
+    frame, before = frame_into.view(np.float32), frame_like.view(np.float32)
+    side, taps = resize.row_weights.shape
     narrow = np.empty((rows, side), np.float32)  # the screen resized along its rows, where needed
     is_narrow = np.zeros(rows, np.bool_)
-    grey = np.empty(columns, np.float32)
-    sums = np.empty(side, np.float32)
     pairs = np.zeros(side // 2 + 1, np.uint64)  # bit x of word y: any of pixels 2x, 2x+1 of rows 2y, 2y+1
     for f in range(side):
         start = resize.row_starts[f]
-        if not differs[start : start + row_taps].any():
+        needed = False
+        for y in range(start, start + taps):
+            needed |= differs[y]
+        if not needed:
+            for g in range(side):
+                frame[f + BORDER, g + BORDER] = before[f + BORDER, g + BORDER]
             continue
-        sums[:] = 0
-        for a in range(row_taps):
-            y = start + a
+        for y in range(start, start + taps):
             if not is_narrow[y]:
                 is_narrow[y] = True
-                for x in range(columns):
-                    grey[x] = resize.grey[screen[y, x]]
-                for g in range(side):
-                    total = np.float32(0)
-                    for b in range(column_taps):
-                        total += resize.column_weights[g, b] * grey[resize.column_starts[g] + b]
-                    narrow[y, g] = total
-            weight = resize.row_weights[f, a]
-            for g in range(side):
-                sums[g] += weight * narrow[y, g]
+                _narrow(screen[y], resize, narrow[y])
         for g in range(side):
-            pixel = sums[g] * resize.scale[f, g]
+            total = np.float32(0)
+            for a in range(taps):
+                total += resize.row_weights[f, a] * narrow[start + a, g]
+            pixel = total * resize.scale[f, g]
+            frame[f + BORDER, g + BORDER] = pixel
             if fresh or pixel != before[f + BORDER, g + BORDER]:
-                frame[f + BORDER, g + BORDER] = pixel
                 pairs[f // 2] |= np.uint64(1) << np.uint64(g // 2)
     changed = np.zeros(64, np.uint64)
     for y in range(side // 2):  # kernels of size 3 or 4 and stride 2 see two pairs
@@ -187,10 +205,22 @@ def _update_frame(screen, reference, fresh, into, resize):  # type: ignore[no-un
 
 
 @numba.njit(cache=True, nogil=True)
+def _narrow(row, resize, narrow):  # type: ignore[no-untyped-def]
+    """Resizes a row: uint8[columns] colours to float32[128] sums of grey."""
+    taps = resize.column_weights.shape[1]
+    for g in range(len(narrow)):
+        start = resize.column_starts[g]
+        total = np.float32(0)
+        for b in range(taps):
+            total += resize.column_weights[g, b] * resize.grey[row[start + b]]
+        narrow[g] = total
+
+
+@numba.njit(cache=True, nogil=True)
 def _changed_outputs(changed, layer, side):  # type: ignore[no-untyped-def]
     """The outputs whose patch holds a changed input, as bit sets: uint64[64] to uint64[64]."""
     above = np.zeros(64, np.uint64)
-    for y in range(side):
+    for y in range(side - 2 * BORDER):
         any_row = np.uint64(0)
         for a in range(layer.size):
             below = y * layer.stride - layer.padding + a
@@ -205,7 +235,7 @@ def _changed_outputs(changed, layer, side):  # type: ignore[no-untyped-def]
                 spread |= any_row >> np.uint64(shift)
             else:
                 spread |= any_row << np.uint64(-shift)
-        for x in range(side):
+        for x in range(side - 2 * BORDER):
             bit = spread >> np.uint64(x * layer.stride) & np.uint64(1)
             above[y] |= bit << np.uint64(x)
     return above
@@ -215,43 +245,56 @@ _MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, 17, np.uint64) * 2 + 
 
 
 @numba.njit(cache=True, nogil=True)
-def _look_up(below, above, changed, layer):  # type: ignore[no-untyped-def]
-    """Writes the ids of the changed positions, giving new ones to patches that were never seen."""
-    size, keys, slots = layer.size, layer.keys, layer.slots
+def _look_up(below, like, above, changed, layer):  # type: ignore[no-untyped-def]
+    """Writes the ids of a layer's outputs, giving new ones to patches that were never seen.
+
+    Args:
+      below: int32[m + 2, m + 2], the ids of its inputs.
+      like: int32[n + 2, n + 2], those of its outputs on the reference screen.
+      above: int32[n + 2, n + 2], those on this screen.
+      changed: uint64[64], where the two may differ.
+    """
+    side = len(above) - 2 * BORDER
     start = BORDER - layer.padding
-    key = np.empty(size * size, np.int32)
-    count = layer.count[0]
-    last_slot = len(slots) - 1
-    for y in range(len(changed)):
+    key = np.empty(layer.size * layer.size, np.int32)
+    for y in range(side):
+        for x in range(side):
+            above[y + BORDER, x + BORDER] = like[y + BORDER, x + BORDER]
         if not changed[y]:
             continue
-        for x in range(len(changed)):
+        for x in range(side):
             if not changed[y] >> np.uint64(x) & np.uint64(1):
                 continue
-            mixed = np.uint64(0)
-            for a in range(size):
-                for b in range(size):
-                    part = below[y * layer.stride + start + a, x * layer.stride + start + b]
-                    key[a * size + b] = part
-                    mixed += np.uint64(np.uint32(part)) * _MULTIPLIERS[a * size + b]
-            mixed = (mixed ^ mixed >> np.uint64(32)) * _MULTIPLIERS[16]
-            slot = np.int64(mixed >> np.uint64(32)) & last_slot
-            while True:
-                row = slots[slot]
-                if row == 0:
-                    row = count
-                    count += 1
-                    slots[slot] = row
-                    keys[row] = key
-                    break
-                same = True
-                for i in range(size * size):
-                    same &= keys[row, i] == key[i]
-                if same:
-                    break
-                slot = slot + 1 & last_slot
-            above[y + BORDER, x + BORDER] = row
-    layer.count[0] = count
+            for a in range(layer.size):
+                for b in range(layer.size):
+                    key[a * layer.size + b] = below[
+                        y * layer.stride + start + a, x * layer.stride + start + b
+                    ]
+            above[y + BORDER, x + BORDER] = _row_of(key, layer)
+
+
+@numba.njit(cache=True, nogil=True)
+def _row_of(key, layer):  # type: ignore[no-untyped-def]
+    """The row that a key has, or is now given."""
+    mixed = np.uint64(0)
+    for i in range(len(key)):
+        mixed += np.uint64(np.uint32(key[i])) * _MULTIPLIERS[i]
+    mixed = (mixed ^ mixed >> np.uint64(32)) * _MULTIPLIERS[16]
+    slot = np.int64(mixed >> np.uint64(32)) % len(layer.slots)
+    while layer.slots[slot]:
+        row = layer.slots[slot]
+        same = True
+        for i in range(len(key)):
+            same &= layer.keys[row, i] == key[i]
+        if same:
+            return row
+        slot = (slot + 1) % len(layer.slots)
+    row = layer.count[0]
+    layer.count[0] = row + 1
+    layer.slots[slot] = row
+    for i in range(len(key)):
+        layer.keys[row, i] = key[i]
+    return row
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})
@@ -260,7 +303,8 @@ def _convolve_pixels(layer, first, last):  # type: ignore[no-untyped-def]
     patches = layer.keys.view(np.float32)
     for row in range(first, last):
         values = layer.values[row]
-        values[:] = layer.bias
+        for j in range(len(values)):
+            values[j] = layer.bias[j]
         for k in range(patches.shape[1]):
             pixel, weights = patches[row, k], layer.kernel[k]
             for j in range(len(values)):
@@ -321,7 +365,8 @@ def _finish(layer, first, last):  # type: ignore[no-untyped-def]
             _leaky(values)
             continue
         if layer.residual:
-            layer.sums[row] = values
+            for j in range(len(values)):
+                layer.sums[row, j] = values[j]
         else:
             _leaky(values)
         for j in range(len(values)):
