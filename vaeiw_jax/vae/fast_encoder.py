@@ -13,7 +13,7 @@ from vaeiw_jax import screens
 from vaeiw_jax.vae import patches
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import _ENCODER_LAYERS, FRAME_SIZE, NORM_EPSILON
-from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, Layer, Resize
+from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, TILE_COLUMNS, Layer, Resize
 
 CAPACITY = 2**16
 """Rows a layer's table has. When one is full, all are emptied: some 160 MB at most for codes of 15x15."""
@@ -40,6 +40,8 @@ class FastEncoder:
         self._layers = _layers(config, variables)
         self._sides = _sides(self._layers)
         self._references = patches.references(REFERENCES, screen_shape, self._sides)
+        self._words = self._references.screens.reshape(REFERENCES, -1).view(np.uint64)
+        self._channels = config.posterior_channels
         self._lock = threading.Lock()
         self.generation = -1
         """How often everything was forgotten: ids mean something within a generation only."""
@@ -64,7 +66,7 @@ class FastEncoder:
             if not self._has_room():
                 self._forget()
             known = min(self._encoded, REFERENCES)
-            like = patches.nearest(screen, self._references.screens[:known])
+            like = patches.nearest(screen.reshape(-1).view(np.uint64), self._words[:known])
             into = self._encoded % REFERENCES  # where the oldest reference is
             if into == like and known:  # which is needed still
                 into = (into + 1) % REFERENCES
@@ -73,7 +75,7 @@ class FastEncoder:
             )
             self._encoded += 1
             ids = self._references.grids[-1][into, 1:-1, 1:-1].copy()
-            return self._layers[-1].values[ids], ids, self.generation
+            return self._layers[-1].values[ids, : self._channels], ids, self.generation
 
     def _has_room(self) -> bool:
         return all(
@@ -139,7 +141,13 @@ def _layer(
     factor: np.ndarray | None = None,
     offset: np.ndarray | None = None,
 ) -> Layer:
-    size, _, _, outputs = kernel.shape
+    size, _, inputs, outputs = kernel.shape
+    taps = (1, size * size) if inputs == 1 else (size * size, inputs)  # pixels are not gathered
+    tiles = -(-outputs // TILE_COLUMNS)
+    padding_outputs = tiles * TILE_COLUMNS - outputs
+    kernel = np.pad(kernel.reshape(*taps, outputs), ((0, 0), (0, 0), (0, padding_outputs)))
+    kernel = kernel.reshape(*taps, tiles, TILE_COLUMNS).transpose(2, 0, 1, 3)
+    outputs = tiles * TILE_COLUMNS
     nothing = np.zeros(0, np.float32)
     # Untouched pages of zeros take no memory.
     return Layer(
@@ -148,15 +156,15 @@ def _layer(
         stride=stride,
         padding=padding,
         residual=residual,
-        kernel=np.ascontiguousarray(kernel, np.float32).reshape(-1, outputs),
-        bias=np.ascontiguousarray(bias, np.float32),
+        kernel=np.ascontiguousarray(kernel, np.float32),
+        bias=np.pad(bias, (0, padding_outputs)).astype(np.float32),
         factor=nothing if factor is None else factor.astype(np.float32),
         offset=nothing if offset is None else offset.astype(np.float32),
         keys=np.zeros((CAPACITY, size * size), np.int32),
         slots=np.zeros(2 * CAPACITY, np.int32),
         values=np.zeros((CAPACITY, outputs), np.float32),
         sums=np.zeros((CAPACITY if kind == STRIDED and residual else 1, outputs), np.float32),
-        count=np.ones(1, np.int64),
+        count=np.ones(2, np.int64),
     )
 
 
