@@ -27,6 +27,9 @@ class FastEncoder:
 
     It covers every network of `networks.py` in float32.
 
+    A posterior is a function of the screen alone, to the last bit, for each patch goes through the same arithmetic
+    whenever it is first met; nothing is carried from one screen to the next but what is equal on both.
+
     Args:
       config: which autoencoder.
       variables: its "params" and "batch_stats", as NumPy arrays.
@@ -45,11 +48,12 @@ class FastEncoder:
         self._lock = threading.Lock()
         self.generation = -1
         """How often everything was forgotten: ids mean something within a generation only."""
-        self._forget()
+        self._forget_all()
 
     @staticmethod
-    def covers(config: ModelConfig) -> bool:
-        return config.dtype == "float32"
+    def covers(config: ModelConfig, screen_shape: tuple[int, int]) -> bool:
+        """Whether it can: networks in float32, screens of whole 64-bit words, as all of the emulator's are."""
+        return config.dtype == "float32" and screen_shape[0] * screen_shape[1] % 8 == 0
 
     def encode(self, screen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         """The posterior of a screen.
@@ -64,7 +68,7 @@ class FastEncoder:
         """
         with self._lock:
             if not self._has_room():
-                self._forget()
+                self._forget_all()
             known = min(self._encoded, REFERENCES)
             like = patches.nearest(screen.reshape(-1).view(np.uint64), self._words[:known])
             into = self._encoded % REFERENCES  # where the oldest reference is
@@ -77,16 +81,21 @@ class FastEncoder:
             ids = self._references.grids[-1][into, 1:-1, 1:-1].copy()
             return self._layers[-1].values[ids, : self._channels], ids, self.generation
 
+    def forget(self) -> None:
+        """Empties the tables."""
+        with self._lock:
+            self._forget_all()
+
     def _has_room(self) -> bool:
         return all(
-            layer.count[0] + side * side <= CAPACITY
+            layer.used[0] + side * side <= CAPACITY
             for layer, side in zip(self._layers, self._sides[1:], strict=True)
         )
 
-    def _forget(self) -> None:
+    def _forget_all(self) -> None:
         for layer in self._layers:
             layer.slots[:] = 0
-            layer.count[0] = 1
+            layer.used[0] = 1
         self._encoded = 0
         self.generation += 1
 
@@ -164,7 +173,7 @@ def _layer(
         slots=np.zeros(2 * CAPACITY, np.int32),
         values=np.zeros((CAPACITY, outputs), np.float32),
         sums=np.zeros((CAPACITY if kind == STRIDED and residual else 1, outputs), np.float32),
-        count=np.ones(2, np.int64),
+        used=np.ones(2, np.int64),
     )
 
 

@@ -58,7 +58,7 @@ class Layer(NamedTuple):
     """float32[capacity, out], what the next layer convolves."""
     sums: np.ndarray
     """float32[capacity, out], what a residual block adds; of one row where that is never needed."""
-    count: np.ndarray
+    used: np.ndarray
     """int64[2], how many rows are in use, and nothing."""
 
 
@@ -141,7 +141,7 @@ def encode(screen, references, like, into, fresh, layers, resize):  # type: igno
         layer = layers[i]
         if i > 0:
             changed = _changed_outputs(changed, layer, references.grids[i + 1].shape[1])
-        first = layer.count[0]
+        first = layer.used[0]
         _look_up(
             references.grids[i][into],
             references.grids[i + 1][like],
@@ -149,7 +149,7 @@ def encode(screen, references, like, into, fresh, layers, resize):  # type: igno
             changed,
             layer,
         )
-        last = layer.count[0]
+        last = layer.used[0]
         if i == 0:
             _convolve(layer, first, last, layer.keys.view(np.float32), False)
         else:
@@ -310,7 +310,7 @@ def _touch(layer, slots):  # type: ignore[no-untyped-def]
     touched = 0
     for slot in slots:
         touched ^= layer.keys[layer.slots[slot], 0]
-    layer.count[1] = touched  # so that the loop has an effect
+    layer.used[1] = touched  # so that the loop has an effect
 
 
 @numba.njit(cache=True, nogil=True)
@@ -324,8 +324,8 @@ def _row_of(key, slot, layer):  # type: ignore[no-untyped-def]
         if same:
             return row
         slot = (slot + 1) & (len(layer.slots) - 1)
-    row = layer.count[0]
-    layer.count[0] = row + 1
+    row = layer.used[0]
+    layer.used[0] = row + 1
     layer.slots[slot] = row
     for i in range(len(key)):
         layer.keys[row, i] = key[i]
