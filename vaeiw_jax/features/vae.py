@@ -209,7 +209,7 @@ def _keep_compiled_code() -> None:
 
     Code is for one kind of CPU: a home directory may be shared by several.
     """
-    if jax.config.read("jax_compilation_cache_dir") is not None:
+    if jax.config.values["jax_compilation_cache_dir"] is not None:
         return
     cpu = Path("/proc/cpuinfo")
     features = cpu.read_text().partition("\n\n")[0] if cpu.exists() else ""
