@@ -22,12 +22,13 @@ from typing import Any, Protocol, cast
 
 import flax
 import jax
+import numba
 import numpy as np
 
 from vaeiw_jax import screens
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
-from vaeiw_jax.vae import checkpoints, convolutions, latents
+from vaeiw_jax.vae import checkpoints, convolutions, latents, patches
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.fast_encoder import FastEncoder
 from vaeiw_jax.vae.networks import VAE
@@ -75,7 +76,7 @@ class VAEFeatures:
         self._canonical = canonical_encoder(self._model, variables, setting.screen_shape)
         self._settled = _Settled(self._canonical)
         self._fast = None
-        if FastEncoder.covers(self._model, setting.screen_shape):
+        if FastEncoder.covers(self._model):
             self._fast = FastEncoder(self._model, variables, setting.screen_shape)
             self._margin = SAFETY * self._largest_error(setting.screen_shape)
 
@@ -86,13 +87,14 @@ class VAEFeatures:
             warnings.warn(f"{directory} was trained on {trained_on}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
-        digest = hashlib.sha256(np.ascontiguousarray(seen.screen).data).digest()
+        screen = np.ascontiguousarray(seen.screen)
+        digest = _digest(patches.words(screen)).tobytes()
         with self._cache_lock:
             packed = self._cache.get(digest)
             if packed is not None:
                 self._cache.move_to_end(digest)
         if packed is None:
-            packed = np.packbits(self._features(seen.screen, digest))
+            packed = np.packbits(self._features(screen, digest))
             with self._cache_lock:
                 self._cache[digest] = packed
                 if len(self._cache) > CACHED_SCREENS:
@@ -114,7 +116,7 @@ class VAEFeatures:
             return features
         positions = np.flatnonzero(unsure.reshape(ids.size, -1).any(axis=1))
         canonical = self._settled.posterior(screen, positions, ids, generation)
-        posterior.reshape(ids.size, -1)[positions] = canonical
+        posterior[np.unravel_index(positions, ids.shape)] = canonical
         return self._decide(posterior, draws)
 
     def _decide(self, posterior: np.ndarray, draws: np.ndarray | None) -> np.ndarray:
@@ -202,6 +204,20 @@ def canonical_encoder(
     compiled = jitted.lower(shapes, jax.ShapeDtypeStruct(screen_shape, np.uint8)).compile()
     on_device = jax.device_put(variables)
     return lambda screen: np.asarray(compiled(on_device, screen))
+
+
+_SEEDS, _MULTIPLIERS = np.random.default_rng(0).integers(1, 2**64, (2, 8), np.uint64) | 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _digest(words):  # type: ignore[no-untyped-def]
+    """uint64[8] that tell screens apart: two hashes of every fourth word. Ten times as fast as hashlib's."""
+    lanes = _SEEDS.copy()
+    for i in range(len(words)):
+        for lane in range(2 * (i & 3), 2 * (i & 3) + 2):
+            mixed = (lanes[lane] ^ np.uint64(words[i])) * _MULTIPLIERS[lane]
+            lanes[lane] = mixed ^ mixed >> np.uint64(29)
+    return lanes
 
 
 def _keep_compiled_code() -> None:

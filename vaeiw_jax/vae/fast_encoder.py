@@ -43,7 +43,7 @@ class FastEncoder:
         self._layers = _layers(config, variables)
         self._sides = _sides(self._layers)
         self._references = patches.references(REFERENCES, screen_shape, self._sides)
-        self._words = self._references.screens.reshape(REFERENCES, -1).view(np.uint64)
+        self._words = patches.words(self._references.screens)
         self._channels = config.posterior_channels
         self._lock = threading.Lock()
         self.generation = -1
@@ -51,9 +51,8 @@ class FastEncoder:
         self._forget_all()
 
     @staticmethod
-    def covers(config: ModelConfig, screen_shape: tuple[int, int]) -> bool:
-        """Whether it can: networks in float32, screens of whole 64-bit words, as all of the emulator's are."""
-        return config.dtype == "float32" and screen_shape[0] * screen_shape[1] % 8 == 0
+    def covers(config: ModelConfig) -> bool:
+        return config.dtype == "float32"
 
     def encode(self, screen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         """The posterior of a screen.
@@ -70,7 +69,7 @@ class FastEncoder:
             if not self._has_room():
                 self._forget_all()
             known = min(self._encoded, REFERENCES)
-            like = patches.nearest(screen.reshape(-1).view(np.uint64), self._words[:known])
+            like = patches.nearest(patches.words(screen), self._words[:known])
             into = self._encoded % REFERENCES  # where the oldest reference is
             if into == like and known:  # which is needed still
                 into = (into + 1) % REFERENCES
@@ -79,7 +78,8 @@ class FastEncoder:
             )
             self._encoded += 1
             ids = self._references.grids[-1][into, 1:-1, 1:-1].copy()
-            return self._layers[-1].values[ids, : self._channels], ids, self.generation
+            posterior = self._layers[-1].values.take(ids, axis=0)[..., : self._channels]
+            return posterior, ids, self.generation
 
     def forget(self) -> None:
         """Empties the tables."""

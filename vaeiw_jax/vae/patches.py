@@ -94,6 +94,19 @@ def references(number: int, screen_shape: tuple[int, int], sides: list[int]) -> 
     )
 
 
+def words(screens: np.ndarray) -> np.ndarray:
+    """Screens as flat rows of 64-bit words, where that goes, to be read eight pixels at a time.
+
+    Args:
+      screens: uint8[..., rows, columns].
+
+    Returns:
+      uint64[..., n], or uint8[..., n] if the pixels do not fill words.
+    """
+    flat = screens.reshape(*screens.shape[:-2], -1)
+    return flat.view(np.uint64) if flat.shape[-1] % 8 == 0 else flat
+
+
 # Loops below are written out where NumPy has a word for them: whole-array operations compile for seconds.
 
 
@@ -102,8 +115,8 @@ def nearest(screen, screens):  # type: ignore[no-untyped-def]
     """The number of the screen, among `screens`, in which the fewest words differ from the given one.
 
     Args:
-      screen: uint64[words], the pixels.
-      screens: uint64[number, words].
+      screen: its pixels as `words`.
+      screens: alike, [number, words].
     """
     best, least = 0, len(screen) + 1
     for i in range(len(screens)):
@@ -181,9 +194,9 @@ def _update_frame(screen, like, into, frame_like, frame_into, fresh, resize):  #
 
     frame, before = frame_into.view(np.float32), frame_like.view(np.float32)
     side, taps = resize.row_weights.shape
-    narrow = np.empty((rows, side), np.float32)  # the screen resized along its rows, where needed
-    is_narrow = np.zeros(rows, np.bool_)
-    grey, sums = np.empty(columns, np.float32), np.empty(side, np.float32)
+    grey = np.empty((rows, columns), np.float32)  # where it is needed
+    is_grey = np.zeros(rows, np.bool_)
+    wide, pixels = np.empty(columns, np.float32), np.empty(side, np.float32)
     pairs = np.zeros(side // 2 + 1, np.uint64)  # bit x of word y: pixels 2x, 2x+1 of rows 2y, 2y+1
     for f in range(side):
         old, new = before[f + BORDER], frame[f + BORDER]
@@ -195,25 +208,21 @@ def _update_frame(screen, like, into, frame_like, frame_into, fresh, resize):  #
             needed |= differs[y]
         if not needed:
             continue
-        for g in range(side):
-            sums[g] = 0
+        for x in range(columns):
+            wide[x] = 0
         for a in range(taps):
             y = start + a
-            if not is_narrow[y]:
-                is_narrow[y] = True
-                _narrow(screen[y], resize, grey, narrow[y])
+            if not is_grey[y]:
+                is_grey[y] = True
+                for x in range(columns):
+                    grey[y, x] = resize.grey[screen[y, x]]
             weight = resize.row_weights[f, a]
-            for g in range(side):
-                sums[g] += weight * narrow[y, g]
-        different = np.int32(0)
+            for x in range(columns):
+                wide[x] += weight * grey[y, x]
+        _narrow(wide, resize, f, pixels)
         for g in range(side):
-            sums[g] *= resize.scale[f, g]
-            different += sums[g] != old[g + BORDER]
-        if different == 0 and not fresh:
-            continue
-        for g in range(side):
-            if fresh or sums[g] != old[g + BORDER]:
-                new[g + BORDER] = sums[g]
+            if fresh or pixels[g] != old[g + BORDER]:
+                new[g + BORDER] = pixels[g]
                 pairs[f // 2] |= np.uint64(1) << np.uint64(g // 2)
     changed = np.zeros(64, np.uint64)
     for y in range(side // 2):  # kernels of size 3 or 4 and stride 2 see two pairs
@@ -223,17 +232,15 @@ def _update_frame(screen, like, into, frame_like, frame_into, fresh, resize):  #
 
 
 @numba.njit(cache=True, nogil=True)
-def _narrow(row, resize, grey, narrow):  # type: ignore[no-untyped-def]
-    """Resizes a row, uint8[columns] colours, to float32[128] sums of grey; `grey` is room to work in."""
-    for x in range(len(row)):
-        grey[x] = resize.grey[row[x]]
+def _narrow(wide, resize, f, pixels):  # type: ignore[no-untyped-def]
+    """The pixels of row f of the frame, float32[128], from weighted sums of the screen's rows, float32[columns]."""
     taps = resize.column_weights.shape[1]
-    for g in range(len(narrow)):
+    for g in range(len(pixels)):
         start = resize.column_starts[g]
         total = np.float32(0)
         for b in range(taps):
-            total += resize.column_weights[g, b] * grey[start + b]
-        narrow[g] = total
+            total += resize.column_weights[g, b] * wide[start + b]
+        pixels[g] = total * resize.scale[f, g]
 
 
 @numba.njit(cache=True, nogil=True)
