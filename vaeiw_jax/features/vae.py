@@ -12,6 +12,7 @@ Three things spare most of its work and change no atom:
 """
 
 import hashlib
+import math
 import os
 import threading
 import warnings
@@ -28,7 +29,7 @@ import numpy as np
 from vaeiw_jax import screens
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
-from vaeiw_jax.vae import checkpoints, convolutions, latents, patches
+from vaeiw_jax.vae import checkpoints, convolutions, latents
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.fast_encoder import FastEncoder
 from vaeiw_jax.vae.networks import VAE
@@ -71,6 +72,7 @@ class VAEFeatures:
         self._config = config
         self._edges = _edges(self._model, config)
         self.num_features = latents.num_features(self._model, config.quantisation_bits)
+        self._word = np.uint64 if math.prod(setting.screen_shape) % 8 == 0 else np.uint8
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._cache_lock = threading.Lock()
         self._canonical = canonical_encoder(self._model, variables, setting.screen_shape)
@@ -87,20 +89,18 @@ class VAEFeatures:
             warnings.warn(f"{directory} was trained on {trained_on}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
-        screen = np.ascontiguousarray(seen.screen)
-        digest = _digest(patches.words(screen)).tobytes()
+        digest = _digest(seen.screen.ravel().view(self._word)).tobytes()
         with self._cache_lock:
             packed = self._cache.get(digest)
             if packed is not None:
                 self._cache.move_to_end(digest)
         if packed is None:
-            packed = np.packbits(self._features(screen, digest))
+            packed = np.packbits(self._features(np.ascontiguousarray(seen.screen), digest))
             with self._cache_lock:
                 self._cache[digest] = packed
                 if len(self._cache) > CACHED_SCREENS:
                     self._cache.popitem(last=False)
-        features = np.unpackbits(packed, count=self.num_features).view(np.bool_)
-        return np.flatnonzero(features).astype(np.int32)
+        return _true_features(packed, self.num_features)
 
     def _features(self, screen: np.ndarray, digest: bytes) -> np.ndarray:
         """bool[num_features] of a screen that is not in the cache."""
@@ -218,6 +218,17 @@ def _digest(words):  # type: ignore[no-untyped-def]
             mixed = (lanes[lane] ^ np.uint64(words[i])) * _MULTIPLIERS[lane]
             lanes[lane] = mixed ^ mixed >> np.uint64(29)
     return lanes
+
+
+@numba.njit(cache=True, nogil=True)
+def _true_features(packed, number):  # type: ignore[no-untyped-def]
+    """The places, int32[n], of the ones among the first `number` bits that `np.packbits` packed."""
+    places = np.empty(number + 1, np.int32)
+    found = 0
+    for i in range(number):
+        places[found] = i
+        found += packed[i >> 3] >> (7 - (i & 7)) & 1
+    return places[:found].copy()
 
 
 def _keep_compiled_code() -> None:
