@@ -3,6 +3,7 @@
 `patches.py` says how. The values agree with those of the compiled network (`networks.Encoder`) up to rounding.
 """
 
+import functools
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,7 @@ from vaeiw_jax.vae.networks import _ENCODER_LAYERS, FRAME_SIZE, NORM_EPSILON
 from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, TILE_COLUMNS, Layer, Resize
 
 CAPACITY = 2**16
-"""Rows a layer's table has. When one is full, all are emptied: some 160 MB at most for codes of 15x15."""
+"""Distinct patches a layer has room for: some 160 MB in all, for codes of 15x15, if every table gets full."""
 
 REFERENCES = 16
 """Screens kept to compare a new one with."""
@@ -34,13 +35,19 @@ class FastEncoder:
       config: which autoencoder.
       variables: its "params" and "batch_stats", as NumPy arrays.
       screen_shape: of the palette screens it will be given.
+      capacity: of a layer's table, a power of two; when one is full, all are emptied.
     """
 
     def __init__(
-        self, config: ModelConfig, variables: Mapping[str, Any], screen_shape: tuple[int, int]
+        self,
+        config: ModelConfig,
+        variables: Mapping[str, Any],
+        screen_shape: tuple[int, int],
+        capacity: int = CAPACITY,
     ):
+        self._capacity = capacity
         self._resize = _resize(screen_shape)
-        self._layers = _layers(config, variables)
+        self._layers = _layers(config, variables, capacity)
         self._sides = _sides(self._layers)
         self._references = patches.references(REFERENCES, screen_shape, self._sides)
         self._words = patches.words(self._references.screens)
@@ -88,7 +95,7 @@ class FastEncoder:
 
     def _has_room(self) -> bool:
         return all(
-            layer.used[0] + side * side <= CAPACITY
+            layer.used[0] + side * side <= self._capacity
             for layer, side in zip(self._layers, self._sides[1:], strict=True)
         )
 
@@ -100,36 +107,28 @@ class FastEncoder:
         self.generation += 1
 
 
-def _layers(config: ModelConfig, variables: Mapping[str, Any]) -> tuple[Layer, ...]:
+def _layers(config: ModelConfig, variables: Mapping[str, Any], capacity: int) -> tuple[Layer, ...]:
     """The encoder's convolutions in order, with BatchNorm folded in where it follows one alone."""
     params, averages = variables["params"]["encoder"], variables["batch_stats"]["encoder"]
-    residual = config.variant == "paper"
-    *strided, (last_size, last_padding) = _ENCODER_LAYERS[config.height]
+    layer = functools.partial(_layer, capacity, config.variant == "paper")
+    *strided, (_, last_padding) = _ENCODER_LAYERS[config.height]
     layers = []
-    for i, (size, padding) in enumerate(strided):
+    for i, (_, padding) in enumerate(strided):
         conv, block = params[f"conv_{i}"], params[f"block_{i}"]
-        factor_0, offset_0 = _norm(block["norm_0"], averages[f"block_{i}"]["norm_0"])
-        factor_1, offset_1 = _norm(block["norm_1"], averages[f"block_{i}"]["norm_1"])
-        kernel, bias = block["conv_0"]["kernel"] * factor_1, block["conv_0"]["bias"] * factor_1
-        outer = block["conv_1"]
+        norms = averages[f"block_{i}"]
+        before_inner = _norm(block["norm_0"], norms["norm_0"])
+        factor, offset = _norm(block["norm_1"], norms["norm_1"])
+        inner = {
+            "kernel": block["conv_0"]["kernel"] * factor,
+            "bias": block["conv_0"]["bias"] * factor + offset,
+        }
         layers += [
-            _layer(
-                STRIDED,
-                conv["kernel"],
-                conv["bias"],
-                2,
-                padding,
-                residual,
-                factor_0,
-                offset_0,
-            ),
-            _layer(INNER, kernel, bias + offset_1, 1, 1, residual),
-            _layer(OUTER, outer["kernel"], outer["bias"], 1, 1, residual),
+            layer(STRIDED, conv, stride=2, padding=padding, norm=before_inner),
+            layer(INNER, inner, stride=1, padding=1),
+            layer(OUTER, block["conv_1"], stride=1, padding=1),
         ]
-        assert len(conv["kernel"]) == size
     last = params[f"conv_{len(strided)}"]
-    assert len(last["kernel"]) == last_size
-    return (*layers, _layer(LAST, last["kernel"], last["bias"], 2, last_padding, residual))
+    return (*layers, layer(LAST, last, stride=2, padding=last_padding))
 
 
 def _norm(
@@ -141,15 +140,16 @@ def _norm(
 
 
 def _layer(
+    capacity: int,
+    residual: bool,
     kind: int,
-    kernel: np.ndarray,
-    bias: np.ndarray,
+    conv: Mapping[str, np.ndarray],
+    *,
     stride: int,
     padding: int,
-    residual: bool,
-    factor: np.ndarray | None = None,
-    offset: np.ndarray | None = None,
+    norm: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0)),
 ) -> Layer:
+    kernel, bias = conv["kernel"], conv["bias"]
     size, _, inputs, outputs = kernel.shape
     taps = (1, size * size) if inputs == 1 else (size * size, inputs)  # pixels are not gathered
     tiles = -(-outputs // TILE_COLUMNS)
@@ -157,7 +157,6 @@ def _layer(
     kernel = np.pad(kernel.reshape(*taps, outputs), ((0, 0), (0, 0), (0, padding_outputs)))
     kernel = kernel.reshape(*taps, tiles, TILE_COLUMNS).transpose(2, 0, 1, 3)
     outputs = tiles * TILE_COLUMNS
-    nothing = np.zeros(0, np.float32)
     # Untouched pages of zeros take no memory.
     return Layer(
         kind=kind,
@@ -167,12 +166,12 @@ def _layer(
         residual=residual,
         kernel=np.ascontiguousarray(kernel, np.float32),
         bias=np.pad(bias, (0, padding_outputs)).astype(np.float32),
-        factor=nothing if factor is None else factor.astype(np.float32),
-        offset=nothing if offset is None else offset.astype(np.float32),
-        keys=np.zeros((CAPACITY, size * size), np.int32),
-        slots=np.zeros(2 * CAPACITY, np.int32),
-        values=np.zeros((CAPACITY, outputs), np.float32),
-        sums=np.zeros((CAPACITY if kind == STRIDED and residual else 1, outputs), np.float32),
+        factor=norm[0].astype(np.float32),
+        offset=norm[1].astype(np.float32),
+        keys=np.zeros((capacity, size * size), np.int32),
+        slots=np.zeros(2 * capacity, np.int32),
+        values=np.zeros((capacity, outputs), np.float32),
+        sums=np.zeros((capacity if kind == STRIDED and residual else 1, outputs), np.float32),
         used=np.ones(2, np.int64),
     )
 
