@@ -82,6 +82,8 @@ class ReferenceVAE(nn.Module):
 def kl(q: torch.Tensor, gaussian: bool, prior: float = 0.5) -> torch.Tensor:
     """Per image, from torch's own distributions."""
     distributions = torch.distributions
+    posterior: torch.distributions.Distribution
+    target: torch.distributions.Distribution
     if gaussian:
         mean, log_variance = q.chunk(2, dim=1)
         posterior = distributions.Normal(mean, torch.exp(0.5 * log_variance))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax import screens
+from vaeiw_jax.screens import FRAME_SIZE
 from vaeiw_jax.vae import patches
 from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.networks import _ENCODER_LAYERS, FRAME_SIZE, NORM_EPSILON
+from vaeiw_jax.vae.networks import _ENCODER_LAYERS, NORM_EPSILON
 from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, TILE_COLUMNS, Layer, Resize
 
 CAPACITY = 2**16

@@ -26,7 +26,7 @@ import numpy as np
 
 from vaeiw_jax import durable, frames
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import pictures, sharding, steps
+from vaeiw_jax.vae import convolutions, pictures, sharding, steps
 from vaeiw_jax.vae.checkpoints import TrainingCheckpoints, save_model
 from vaeiw_jax.vae.metrics import MetricsLog, ProgressBar, validations
 from vaeiw_jax.vae.steps import (
@@ -119,9 +119,12 @@ class Trainer:
             static_argnums=0,
             donate_argnums=1,
             out_shardings=everywhere,
+            compiler_options=convolutions.compiler_options(),
         )
         self._evaluate = jax.jit(
-            functools.partial(eval_step, config, constrain=constrain), out_shardings=everywhere
+            functools.partial(eval_step, config, constrain=constrain),
+            out_shardings=everywhere,
+            compiler_options=convolutions.compiler_options(),
         )
         on_cpu = jax.default_backend() == "cpu"
         self.steps_per_call = config.steps_per_call or (1 if on_cpu else STEPS_PER_CALL)
