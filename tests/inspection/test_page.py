@@ -116,6 +116,17 @@ def test_a_node_that_is_clicked_shows_its_screen_and_what_is_known_of_it(looked,
         assert np.array_equal(shown_screen(tab), RGB[tree.snapshots[node].screen])
 
 
+def test_on_a_phone_the_root_is_in_sight_and_nothing_covers_the_tree(looked, tab):
+    tab.show(**PHONE)
+    tab.open(looked[1])
+    inside = tab.evaluate(
+        "(() => { const [root, box, panel] = ['circle.root', '.treebox .scrolling', '#node']"
+        ".map(name => document.querySelector(name).getBoundingClientRect());"
+        " return [root.left - box.left, box.right - root.right, box.top - panel.bottom]; })()"
+    )
+    assert min(inside) >= 0
+
+
 def test_arrow_keys_walk_the_tree(looked, tab):
     tree = looked[0].replanned.tree
     tab.show(**DESKTOP)

@@ -45,4 +45,6 @@ if (tree) {
     if (next !== undefined) show(next);
   });
   show(0);
+  const box = tree.parentElement; // which scrolls, where the tree is wider than the screen
+  box.scrollLeft = circles.get(0).getBoundingClientRect().left - box.getBoundingClientRect().left - box.clientWidth / 2;
 }
