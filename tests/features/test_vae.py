@@ -102,6 +102,14 @@ def many_screens(real_screens):
     return np.random.default_rng(0).permutation(together)
 
 
+@pytest.fixture(scope="module")
+def canonical(saved, many_screens):
+    """What the canonical encoder of the saved model makes of the many screens."""
+    model, variables, _ = saved
+    encode = vae.canonical_encoder(model, variables, SETTING.screen_shape)
+    return [encode(screen) for screen in many_screens]
+
+
 SETTINGS = {
     "threshold": {},
     "low threshold": {"threshold": 0.3},
@@ -113,18 +121,19 @@ SETTINGS = {
 
 @pytest.mark.parametrize("safety", [vae.SAFETY, 500], ids=["few unsure", "many unsure"])
 @pytest.mark.parametrize("chosen", SETTINGS)
-def test_atoms_are_the_canonical_ones_exactly(saved, many_screens, chosen, safety, monkeypatch):
+def test_atoms_are_the_canonical_ones_exactly(
+    saved, many_screens, canonical, chosen, safety, monkeypatch
+):
     """In an order drawn at random, with few or with many features left to the canonical encoder."""
-    model, variables, directory = saved
+    model, _, directory = saved
     if ("bits" in chosen) != (model.latent_kind == "gaussian"):
         return  # a setting of the other latents
     monkeypatch.setattr(vae, "SAFETY", safety)
     config = FeaturesConfig(f"vae:{directory}", **SETTINGS[chosen])
     features = create(config, SETTING)
-    canonical = vae.canonical_encoder(model, variables, SETTING.screen_shape)
     settled = counted(features._settled, "_canonical")
-    for screen in many_screens:
-        expected = canonical_atoms(model, config, canonical(screen), screen)
+    for screen, posterior in zip(many_screens, canonical, strict=True):
+        expected = canonical_atoms(model, config, posterior, screen)
         assert features.atoms(seen(screen), None).tolist() == expected.tolist()
     if safety == 500:
         assert settled.calls
@@ -152,14 +161,15 @@ def canonical_atoms(model, config, posterior, screen):
     return np.flatnonzero(np.asarray(bits))
 
 
-def test_the_canonical_posterior_of_a_position_depends_on_what_it_sees_alone(saved, many_screens):
+def test_the_canonical_posterior_of_a_position_depends_on_what_it_sees_alone(
+    saved, many_screens, canonical
+):
     """Which is why it may be kept for other screens: to the last bit."""
     model, variables, _ = saved
-    canonical = vae.canonical_encoder(model, variables, SETTING.screen_shape)
     fast = FastEncoder(model, variables, SETTING.screen_shape)
     known, met_again = {}, 0
-    for screen in many_screens:
-        ids, posterior = fast.encode(screen)[1], canonical(screen)
+    for screen, posterior in zip(many_screens, canonical, strict=True):
+        ids = fast.encode(screen)[1]
         for position in np.ndindex(ids.shape):
             key = (*position, int(ids[position]))
             met_again += key in known

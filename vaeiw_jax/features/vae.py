@@ -5,7 +5,7 @@ Three things spare most of its work and change no atom:
 
 - Atoms are kept for the screens seen last.
 - `FastEncoder` gives the posterior up to rounding. It decides every feature but those so close to where they change
-  that rounding might matter: nearer than a margin, which is measured against the canonical posterior and eight times
+  that rounding might matter: nearer than a margin, which is measured against the canonical posterior and four times
   the largest error found.
 - Those left take the canonical value. It is kept for the position and what is seen there, so that a screen that differs
   elsewhere need not be encoded again.
@@ -39,7 +39,7 @@ SHIPPED = Path(__file__).parent.parent.parent / "checkpoints"
 
 CACHED_SCREENS = 20_000
 
-SAFETY = 8
+SAFETY = 4
 """How many times the largest rounding error that was found the margin is."""
 
 
@@ -244,6 +244,7 @@ def _keep_compiled_code() -> None:
     kind = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     jax.config.update("jax_compilation_cache_dir", str(home / "vaeiw_jax" / f"xla-{kind}"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 def _edges(model: ModelConfig, config: FeaturesConfig) -> np.ndarray:
