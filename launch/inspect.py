@@ -8,7 +8,7 @@ Leaves a page, WORKDIR/index.html, that opens from disk, and its pictures one by
 
 from pathlib import Path
 
-from absl import flags, logging
+from absl import flags
 
 from launch import command
 from vaeiw_jax.errors import UserError
@@ -20,7 +20,6 @@ _WORKDIR = flags.DEFINE_string("workdir", None, "where the page and the pictures
 
 
 def main() -> None:
-    logging.set_verbosity(logging.WARNING)  # JAX tells at length which accelerators there are not
     config = command.read_flags(InspectConfig)
     if not _WORKDIR.value:
         raise UserError("--workdir is missing: where the page and the pictures go")

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import durable
+from vaeiw_jax import atari, durable
 from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import Decision
@@ -51,6 +51,24 @@ class Run:
     @property
     def video(self) -> Path:
         return self._path("videos", ".mp4")
+
+
+def find(workdir: Path, game: str | None, seed: int) -> Run:
+    """The finished run asked for, of the only game there is unless one is named."""
+    games = sorted(path.name for path in workdir.glob("episodes/*"))
+    if not games:
+        raise UserError(
+            f"{workdir} holds no recorded episodes; play some with `python -m launch.play`"
+        )
+    if game is None and len(games) > 1:
+        raise UserError(f"{workdir} holds several games, {', '.join(games)}; say which")
+    run = Run(workdir, atari.game_name(atari.rom_id(game)) if game else games[0], seed)
+    if not run.record.exists():
+        seeds = sorted(path.stem for path in run.record.parent.glob("seed-*[0-9].json"))
+        raise UserError(
+            f"there is no finished run {run.record}; there is {', '.join(seeds) or 'none'}"
+        )
+    return run
 
 
 def play(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vaeiw_jax import durable
+from vaeiw_jax import durable, runs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import bprost
 from vaeiw_jax.inspection import decision
@@ -110,8 +110,8 @@ def test_another_model_than_the_runs_is_refused_by_its_digest(record, model_of):
 
 def test_a_work_directory_without_the_run_is_refused(record, tmp_path):
     with pytest.raises(UserError, match="holds no recorded episodes"):
-        decision.find_run(tmp_path / "empty", None, 0)
+        runs.find(tmp_path / "empty", None, 0)
     run = record(max_actions=1)
     with pytest.raises(UserError, match="there is seed-0"):
-        decision.find_run(run.workdir, None, 7)
-    assert decision.find_run(run.workdir, "pong", 0) == run
+        runs.find(run.workdir, None, 7)
+    assert runs.find(run.workdir, "pong", 0) == run

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax import durable
-from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import vae
@@ -82,22 +81,6 @@ class Replanned:
             children = tree.children[node][tree.children[node] != NO_NODE]
             node = int(children[value[children].argmax()]) if len(children) else NO_NODE
         return path
-
-
-def find_run(workdir: Path, game: str | None, seed: int) -> Run:
-    """The recorded run asked for, of the only game there is unless one is named."""
-    games = sorted(path.name for path in workdir.glob("episodes/*"))
-    if not games:
-        raise UserError(
-            f"{workdir} holds no recorded episodes; play some with `python -m launch.play`"
-        )
-    if game is None and len(games) > 1:
-        raise UserError(f"{workdir} holds several games; choose with --run_game={games[0]}, ...")
-    run = Run(workdir, game_name(rom_id(game)) if game else games[0], seed)
-    if not run.record.exists():
-        seeds = sorted(path.stem for path in run.record.parent.glob("seed-*[0-9].json"))
-        raise UserError(f"there is no finished run {run.record}; there is {', '.join(seeds)}")
-    return run
 
 
 def replan(

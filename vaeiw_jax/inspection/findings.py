@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from vaeiw_jax import runs
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.vae import model_directory
@@ -108,7 +109,7 @@ def _frames(config: InspectConfig, model_game: str) -> FrameSet:
 
 
 def _decision(config: InspectConfig, directory: Path) -> Replanned:
-    run = decision.find_run(Path(config.run or ""), config.run_game, config.run_seed)
+    run = runs.find(Path(config.run or ""), config.run_game, config.run_seed)
     with tqdm(
         desc="playing the run again",
         unit=" decisions",
