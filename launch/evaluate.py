@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from launch import command
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.experiments import estimates, evaluation, jobs, status
+from vaeiw_jax.experiments import estimates, evaluation, expansion, jobs, status
 from vaeiw_jax.experiments.cluster import RayEngine
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
@@ -43,7 +43,7 @@ _STATUS = flags.DEFINE_boolean("status", False, "show how far the evaluation in 
 def show_status(workdir: Path) -> None:
     """Once, or at a terminal until Ctrl-C or until nothing is left."""
     config, store = evaluation.of_workdir(workdir)
-    all_jobs = jobs.expand(config, workdir, store)
+    all_jobs = expansion.expand(config, workdir, store)
     while True:
         now = status.of_jobs(all_jobs)
         live = sys.stdout.isatty()
@@ -87,7 +87,7 @@ def main() -> int | None:
         return None
     config = command.read_flags(EvaluationConfig)
     store = Path(_STORE.value) if _STORE.value else None
-    all_jobs = jobs.expand(config, workdir, store)
+    all_jobs = expansion.expand(config, workdir, store)
     if _DRY_RUN.value:
         show_plan(all_jobs)
         return None

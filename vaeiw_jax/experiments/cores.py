@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import TextIO
 
 from vaeiw_jax.errors import UserError
 
@@ -52,10 +52,10 @@ def pinned(
             file.close()
 
 
-def _lock(cores: list[int], number: int, directory: Path) -> dict[int, IO[str]]:
+def _lock(cores: list[int], number: int, directory: Path) -> dict[int, TextIO]:
     """The locks of `number` cores, or of none where fewer are free: who waits must not keep others waiting."""
     directory.mkdir(parents=True, exist_ok=True)
-    held: dict[int, IO[str]] = {}
+    held: dict[int, TextIO] = {}
     for core in cores:
         file = (directory / f"{core}.lock").open("w")
         try:
@@ -65,6 +65,6 @@ def _lock(cores: list[int], number: int, directory: Path) -> dict[int, IO[str]]:
             file.close()
         if len(held) == number:
             return held
-    for file in held.values():
-        file.close()
+    for taken in held.values():
+        taken.close()
     return {}

@@ -2,22 +2,19 @@
 
 import dataclasses
 import itertools
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from vaeiw_jax import atari, durable
 from vaeiw_jax.episodes import PROTOCOLS, EpisodeConfig
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
+from vaeiw_jax.experiments.jobs import from_settings
 from vaeiw_jax.features import FEATURE_SETS
 from vaeiw_jax.features.bprost import SETS as MASKABLE
 from vaeiw_jax.planning.config import PLANNERS
-
-Config = TypeVar("Config")
 
 VAE_SOURCES = ("train", "shipped")
 
@@ -209,19 +206,6 @@ class EvaluationConfig:
         if settings.get("features", "bprost") not in MASKABLE or method.name == "random":
             settings.pop("background_mask", None)
         return from_settings(EpisodeConfig, settings)
-
-
-def from_settings(config_class: type[Config], settings: Mapping[str, Any]) -> Config:
-    """A config, and the configs inside it, from settings by flag name: what `runs.settings` undoes."""
-    hints = typing.get_type_hints(config_class)
-    values: dict[str, Any] = {}
-    for entry in dataclasses.fields(config_class):  # type: ignore[arg-type]
-        kind = hints[entry.name]
-        if dataclasses.is_dataclass(kind):
-            values[entry.name] = from_settings(typing.cast(type, kind), settings)
-        elif entry.name in settings:
-            values[entry.name] = settings[entry.name]
-    return config_class(**values)
 
 
 def _split(text: str | None) -> list[str]:

@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax import durable, runs
-from vaeiw_jax.collecting import CollectConfig, Collector
 from vaeiw_jax.episodes import EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import cores
-from vaeiw_jax.experiments.jobs import TRAIN, Job
+from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job
 
 DONE, FAILED, BUSY, STOPPED = 0, 1, 75, 130
 """How it ends: done; failed; another process has the job; told to stop, and saved."""
@@ -43,19 +42,15 @@ def perform(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int]
     Returns:
       Whether the job is done, rather than interrupted.
     """
-    if isinstance(job.config, CollectConfig):
-        return _collect(job, job.config, interrupted, tell)
-    if isinstance(job.config, EpisodeConfig):
-        return _play(job, job.config, interrupted, tell)
-    return _train(job, interrupted)
+    do = {COLLECT: _collect, TRAIN: _train, PLAY: _play}[job.kind]
+    return do(job, interrupted, tell)
 
 
-def _collect(
-    job: Job,
-    config: CollectConfig,
-    interrupted: Callable[[], bool],
-    tell: Callable[[int, int], None],
-) -> bool:
+def _collect(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int], None]) -> bool:
+    from vaeiw_jax.collecting import CollectConfig, Collector  # JAX takes seconds to load
+
+    config = job.config
+    assert isinstance(config, CollectConfig)
     started = time.time()
     collector = Collector(config, job.directory, job.seed)
     if not collector.collect(
@@ -67,12 +62,9 @@ def _collect(
     return True
 
 
-def _play(
-    job: Job,
-    config: EpisodeConfig,
-    interrupted: Callable[[], bool],
-    tell: Callable[[int, int], None],
-) -> bool:
+def _play(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int], None]) -> bool:
+    config = job.config
+    assert isinstance(config, EpisodeConfig)
     _set_aside(job.run.progress, durable.read_arrays)
     record = runs.play(
         config,
@@ -84,8 +76,9 @@ def _play(
     return record is not None
 
 
-def _train(job: Job, interrupted: Callable[[], bool]) -> bool:
-    from vaeiw_jax.vae import checkpoints, training  # JAX takes seconds to load
+def _train(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int], None]) -> bool:
+    """Training shows its progress in its log, and sees to SIGTERM itself."""
+    from vaeiw_jax.vae import checkpoints, training
 
     assert isinstance(job.config, training.TrainConfig)
     checkpoints.quiet_orbax()
