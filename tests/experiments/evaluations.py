@@ -16,7 +16,7 @@ TINY = (
     "--games=Pong,Breakout",
     "--runs=2",
     "--budget_nodes=12",
-    "--max_actions=150",
+    "--max_actions=100",
 )
 """Four jobs of a few seconds each, none of which needs JAX."""
 

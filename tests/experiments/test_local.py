@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,8 +69,10 @@ def test_two_evaluations_of_one_directory_share_the_work(undisturbed, tmp_path):
     assert [log.count("is done\n") for log in logs] == [1] * 4
 
 
-def test_a_torn_record_is_set_aside_and_its_game_played_again(undisturbed, tmp_path):
-    assert evaluate(tmp_path, *TINY) == undisturbed
+def test_a_torn_record_is_set_aside_and_its_game_played_again(
+    undisturbed_workdir, undisturbed, tmp_path
+):
+    shutil.copytree(undisturbed_workdir, tmp_path, dirs_exist_ok=True)
     torn, *others = sorted(records(tmp_path))
     stamps = {name: (tmp_path / name).stat().st_mtime_ns for name in others}
     (tmp_path / torn).write_bytes(undisturbed[torn][:100])
