@@ -27,26 +27,24 @@ def normalised_bars(bars: Bars, percents: Mapping[str, float]) -> Figure:
       bars: percents of each method in each game.
       percents: those written at the bars.
     """
-    figure, axes = _bar_chart(bars, order=percents)
+    figure, axes = _bar_chart(bars, percents, ("#4c78a8", "#e4572e", "#f4b9a7"))
     axes.axvline(100, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
     axes.set_xscale("symlog", linthresh=100, linscale=1.5)
     values = [value for by_game in bars.values() for value in by_game.values()]
     low, high = min([*values, 0.0]), max([*values, 120.0])
-    axes.set_xlim(low * 1.6 if low < 0 else -4, high * 3.5)
+    axes.set_xlim(low * 1.6 if low < 0 else -4, high * 6)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}%")
     axes.tick_params(axis="x", labelrotation=30)
     axes.set_xlabel("0%: random play, 100%: human (linear up to 100%, logarithmic beyond)")
-    tops = {game: max(by_game.get(game, 0.0) for by_game in bars.values()) for game in percents}
     for row, game in enumerate(_ordered(bars, percents)):
         if game in percents:
-            at = max(tops[game], 0.0)
             axes.annotate(
                 f"{percents[game]:,.0f}%",
-                (at, row),
-                (4, 0),
-                textcoords="offset points",
+                (1, row),
+                xycoords=("axes fraction", "data"),
                 va="center",
-                size=7.5,
+                ha="right",
+                size=8,
                 color=_INK,
             )
     return figure
@@ -70,7 +68,9 @@ def _ordered(bars: Bars, order: Mapping[str, float] | None) -> list[str]:
     return sorted(games, key=lambda game: (order.get(game, -math.inf), game))
 
 
-def _bar_chart(bars: Bars, order: Mapping[str, float] | None = None) -> tuple[Figure, Axes]:
+def _bar_chart(
+    bars: Bars, order: Mapping[str, float] | None = None, colours: Sequence[str] = ()
+) -> tuple[Figure, Axes]:
     games = _ordered(bars, order)
     height = 0.8 / max(1, len(bars))
     figure, axes = _figure(1.3 + len(games) * max(0.2, 0.09 * len(bars)))
@@ -78,7 +78,8 @@ def _bar_chart(bars: Bars, order: Mapping[str, float] | None = None) -> tuple[Fi
         rows = [row for row, game in enumerate(games) if game in by_game]
         values = [by_game[games[row]] for row in rows]
         offset = 0.4 - height * (i + 0.5)
-        axes.barh(np.array(rows) + offset, values, height, label=title, color=_colour(i, len(bars)))
+        colour = colours[i] if len(bars) <= len(colours) else _colour(i, len(bars))
+        axes.barh(np.array(rows) + offset, values, height, label=title, color=colour)
     axes.set_yticks(range(len(games)), games)
     axes.set_ylim(-0.7, len(games) - 0.3)
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
@@ -92,7 +93,7 @@ def intervals(
 ) -> Figure:
     """Estimates by title, with their intervals."""
     figure, axes = _figure(0.9 + 0.42 * len(estimates))
-    for row, (_title, estimate) in enumerate(reversed(estimates.items())):
+    for row, estimate in enumerate(reversed(list(estimates.values()))):
         colour = _colour(len(estimates) - 1 - row, len(estimates))
         axes.plot(
             [estimate.low, estimate.high],
@@ -105,7 +106,7 @@ def intervals(
         axes.plot([estimate.value], [row], "|", color=_INK, markersize=14, markeredgewidth=2)
     if reference is not None:
         axes.axvline(reference, color=_FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.set_yticks(range(len(estimates)), list(reversed(estimates)))
+    axes.set_yticks(range(len(estimates)), list(estimates)[::-1])
     axes.set_ylim(-0.6, len(estimates) - 0.4)
     axes.set_xlabel(label)
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)

@@ -174,7 +174,9 @@ def number(value: float) -> str:
 
 def text(cell: Cell) -> str:
     """A cell without its bold: mean, standard error, star, dagger."""
-    error = f" ± {number(round(cell.error, 1))}" if cell.error is not None else ""
+    error = ""
+    if cell.error is not None:
+        error = f" ± {number(round(cell.error, 0 if cell.error >= 100 else 1))}"
     return f"{number(cell.mean)}{'*' * cell.capped}{'†' * cell.short}{error}"
 
 

@@ -80,14 +80,19 @@ def normalised(score: float, random: float, human: float) -> float:
     return 100 * (score - random) / (human - random)
 
 
-def interquartile_mean(values: Sequence[float] | np.ndarray) -> float:
-    """The mean of the middle half."""
-    return float(stats.trim_mean(np.asarray(values, float).ravel(), 0.25))
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the middle half of the last axis."""
+    return stats.trim_mean(values, 0.25, axis=-1)
+
+
+def overall_mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the last axis."""
+    return values.mean(axis=-1)
 
 
 def bootstrap(
     groups: Sequence[Sequence[float]],
-    statistic: Callable[[np.ndarray], float],
+    statistic: Callable[[np.ndarray], np.ndarray],
     repetitions: int = REPETITIONS,
     seed: int = 0,
 ) -> Interval:
@@ -95,18 +100,17 @@ def bootstrap(
 
     Args:
       groups: the runs of each game.
-      statistic: of the runs of all games in one array.
+      statistic: of the last axis, along which the runs of all games lie.
       repetitions: how often to draw.
       seed: of the draws.
     """
     rng = np.random.default_rng(seed)
     arrays = [np.asarray(group, float) for group in groups]
-    draws = [
-        statistic(np.concatenate([rng.choice(array, len(array)) for array in arrays]))
-        for _ in range(repetitions)
-    ]
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(statistic(np.concatenate(arrays)), float(low), float(high))
+    drawn = [rng.choice(array, (repetitions, len(array))) for array in arrays]
+    low, high = np.quantile(
+        statistic(np.concatenate(drawn, axis=1)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    )
+    return Interval(float(statistic(np.concatenate(arrays))), float(low), float(high))
 
 
 def wilson(successes: float, trials: int) -> Interval:

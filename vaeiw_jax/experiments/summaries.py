@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def aggregates(results: Results, experiment: Experiment) -> list[Aggregate]:
                     len(groups),
                     sum(map(len, groups)),
                     statistics.bootstrap(groups, statistics.interquartile_mean),
-                    statistics.bootstrap(groups, lambda values: float(values.mean())),
+                    statistics.bootstrap(groups, statistics.overall_mean),
                 )
             )
     return found
@@ -110,13 +110,15 @@ def _by_seed(results: Results, experiment: Experiment, method: str) -> dict[tupl
     }
 
 
-def drawings(results: Results, experiment: Experiment, compare: bool) -> list[Drawing]:
+def drawings(
+    results: Results, experiment: Experiment, totals: Sequence[Aggregate], compare: bool
+) -> list[Drawing]:
     """The figures of an experiment, as far as there is something to draw."""
     if not any(results.means(method.name, experiment) for method in experiment.methods):
         return []
     candidates = (
         _figure_1(results, experiment, compare),
-        _interquartile_means(results, experiment),
+        _interquartile_means(experiment, totals),
         _per_game(results, experiment, "mean_expanded_nodes", "expanded nodes a decision"),
         _per_game(results, experiment, "mean_max_rollout_length", "longest rollout of a decision"),
         _correlation(results, experiment),
@@ -129,7 +131,7 @@ def _figure_1(results: Results, experiment: Experiment, compare: bool) -> Drawin
     bars = {
         method.title: _normalised(results.means(method.name, experiment))
         for method in experiment.methods
-        if method.name != "iw" and not experiment.name == "budget_curve"
+        if method.name != "iw" and experiment.name != "budget_curve"
     }
     main = next(reversed(bars.values()), {})
     if compare and experiment.paper_table:
@@ -141,8 +143,8 @@ def _figure_1(results: Results, experiment: Experiment, compare: bool) -> Drawin
     if not main:
         return None
     caption = (
-        f"Scores of each game on the way from random play (0%) to a professional human player (100%), as in the paper's "
-        f"Figure 1. The percentages are those of {experiment.methods[-1].title}."
+        f"Scores of each game on the way from random play (0%) to a professional human player (100%), as in the "
+        f"paper's Figure 1. The percentages are those of {experiment.methods[-1].title}."
     )
     return Drawing(f"{experiment.name}-normalised", caption, figures.normalised_bars(bars, main))
 
@@ -156,8 +158,8 @@ def _normalised(means: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _interquartile_means(results: Results, experiment: Experiment) -> Drawing | None:
-    found = {entry.title: entry.interquartile_mean for entry in aggregates(results, experiment)}
+def _interquartile_means(experiment: Experiment, totals: Sequence[Aggregate]) -> Drawing | None:
+    found = {entry.title: entry.interquartile_mean for entry in totals}
     if not found:
         return None
     caption = (
@@ -202,7 +204,10 @@ def _correlation(results: Results, experiment: Experiment) -> Drawing | None:
     if found is None:
         return None
     said = f"Spearman's rank correlation {found[0]:.2f}, p = {found[1]:.2g}, {len(points)} games"
-    caption = f"True features of a node and expanded nodes of a decision, {method.title}. {said} (the paper: -0.51, p < 0.001)."
+    caption = (
+        f"True features of a node and expanded nodes of a decision, {method.title}. {said} "
+        "(the paper: -0.51, p < 0.001)."
+    )
     figure = figures.correlation(
         points, ("true features of a node", "expanded nodes a decision"), said
     )
