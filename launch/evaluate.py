@@ -107,13 +107,16 @@ def main() -> int | None:
             )
             bar.update(len(progress.done) - bar.n)
 
-        def complain(job: Job, why: str) -> None:
-            log = job.beside("logs", ".log")
-            bar.write(
-                f"{job.name} failed: {why}{f' (log: {log})' if log.exists() else ''}", sys.stderr
-            )
+        def retried(job: Job, why: str) -> None:
+            bar.write(f"{job.name} is tried again: {why}", sys.stderr)
 
-        progress = Scheduler(all_jobs, chosen, _RETRIES.value, show, complain).run(interrupt)
+        def failed(job: Job, why: str) -> None:
+            log = job.beside("logs", ".log")
+            said = f" (log: {log})" if log.exists() else ""
+            bar.write(f"{job.name} failed: {why}{said}", sys.stderr)
+
+        scheduler = Scheduler(all_jobs, chosen, _RETRIES.value, show, retried, failed)
+        progress = scheduler.run(interrupt)
     return tell_the_end(progress, workdir)
 
 

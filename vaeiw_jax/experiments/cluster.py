@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ class RayEngine:
 
     def _connect(self, address: str) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        _mute(self._ray)
         if address != "auto":
             _require_reachable(address)
         try:
@@ -114,8 +116,6 @@ def attempt(job_json: str, cpus: int, workdir: str) -> tuple[int, str, bool]:
 
 def _require_reachable(address: str) -> None:
     """Ray itself tries for a minute before it says that nobody answers."""
-    import socket
-
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise UserError(f"--ray_address must be auto or HOST:PORT, not {address!r}")
@@ -126,6 +126,12 @@ def _require_reachable(address: str) -> None:
             f"there is no Ray cluster at {address!r} ({error.strerror or error}); start one with "
             "`ray start --head`, or use --engine=local"
         ) from error
+
+
+def _mute(ray: Any) -> None:
+    """Keeps Ray from printing pages of a dead machine's log: what was lost is said in a sentence, and done again."""
+    if hasattr(ray._private.worker, "print_to_stdstream"):
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ dies, so that no crash can leave a core taken; and as the files are the machine'
 import contextlib
 import fcntl
 import os
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +43,9 @@ def pinned(
     while len(held) < number and alone and not interrupted():
         time.sleep(0.2)
         held = _lock(usable, number, directory or default_directory())
-    cores = [*held, *(core for core in reversed(usable) if core not in held)][:number]
+    others = [core for core in usable if core not in held]
+    random.shuffle(others)  # so that those who share do not all share one
+    cores = [*held, *others][:number]
     os.sched_setaffinity(0, cores)
     try:
         yield cores

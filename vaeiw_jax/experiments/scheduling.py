@@ -62,6 +62,7 @@ class Scheduler:
       engine: where they run.
       retries: how often a job that failed is tried again.
       on_change: told when a job begins or ends.
+      on_retry: told of a job that is to be tried again, and why.
       on_failure: told of a job that was given up, and why.
     """
 
@@ -71,11 +72,13 @@ class Scheduler:
         engine: Engine,
         retries: int = 2,
         on_change: Callable[[Progress], None] = lambda progress: None,
+        on_retry: Callable[[Job, str], None] = lambda job, why: None,
         on_failure: Callable[[Job, str], None] = lambda job, why: None,
     ):
         self._engine = engine
         self._retries = retries
         self._on_change = on_change
+        self._on_retry = on_retry
         self._on_failure = on_failure
         self._attempts: dict[str, int] = {}
         self._deaths: dict[str, int] = {}
@@ -164,6 +167,8 @@ class Scheduler:
         tally[job.name] = tally.get(job.name, 0) + 1
         if tally[job.name] > most:
             self._fail(job, outcome.message)
+        else:
+            self._on_retry(job, outcome.message)
 
     def _fail(self, job: Job, why: str) -> None:
         del self._waiting[job.name]
