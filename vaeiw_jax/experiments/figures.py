@@ -20,14 +20,16 @@ Bars = Mapping[str, Mapping[str, float]]
 """Values by the title of a method, then by game."""
 
 
-def normalised_bars(bars: Bars, percents: Mapping[str, float]) -> Figure:
+def normalised_bars(bars: Bars, percents: Mapping[str, float], highlighted: int) -> Figure:
     """The paper's Figure 1: percent of the way from random play to a human.
 
     Args:
       bars: percents of each method in each game.
-      percents: those written at the bars.
+      percents: those written beside the bars.
+      highlighted: which of the methods is ours; those after it, the same in the paper, are paler.
     """
-    figure, axes = _bar_chart(bars, percents, ("#4c78a8", "#e4572e", "#f4b9a7"))
+    others = (COLOURS[1], COLOURS[0], *COLOURS[3:])[:highlighted]
+    figure, axes = _bar_chart(bars, percents, [*others, COLOURS[2], "#f4b9a7"])
     axes.axvline(100, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
     axes.set_xscale("symlog", linthresh=100, linscale=1.5)
     values = [value for by_game in bars.values() for value in by_game.values()]
@@ -84,7 +86,7 @@ def _bar_chart(
     axes.set_ylim(-0.7, len(games) - 0.3)
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axes.axvline(0, color=_FAINT, linewidth=0.8)
-    _legend_above(axes, len(bars))
+    _legend_above(axes, list(bars))
     return figure, axes
 
 
@@ -146,7 +148,7 @@ def curves(
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     axes.grid(color="#e4e4e4", linewidth=0.6)
-    _legend_above(axes, len(lines))
+    _legend_above(axes, list(lines))
     return figure
 
 
@@ -167,10 +169,10 @@ def _figure(height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _legend_above(axes: Axes, entries: int) -> None:
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=min(entries, 3), frameon=False, fontsize=8
-    )
+def _legend_above(axes: Axes, titles: list[str]) -> None:
+    """In as many columns as fit the page."""
+    columns = max(1, min(3, 90 // (max(map(len, titles)) + 8)))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False, fontsize=8)
 
 
 def rendered(figure: Figure) -> dict[str, bytes]:

@@ -268,7 +268,7 @@ def _duel_texts(duel: Duel) -> list[str]:
         _interval(share.interval, factor=100),
         f"{share.won} / {share.tied} / {share.lost}",
         f"{paired.won} / {paired.tied} / {paired.lost}" if paired else "",
-        say_p(paired.p_value) if paired else "",
+        say_p(paired.p_value).removeprefix("= ") if paired else "",
     ]
 
 

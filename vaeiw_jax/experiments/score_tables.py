@@ -85,7 +85,7 @@ def of_experiment(results: Results, experiment: Experiment, compare: bool) -> Sc
     return table
 
 
-def of_paper(name: str, human: bool = False) -> ScoreTable:
+def of_paper(name: str) -> ScoreTable:
     """One of the paper's own tables, put through the same counting."""
     printed = paper.table(name)
     columns = [

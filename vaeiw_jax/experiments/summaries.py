@@ -12,6 +12,9 @@ from vaeiw_jax.experiments.catalogue import Experiment
 from vaeiw_jax.experiments.results import Results
 from vaeiw_jax.experiments.statistics import Interval, Paired, Share
 
+MOST_BARS = 6
+"""More methods than these would not be told apart in a chart of games."""
+
 
 @dataclass(frozen=True)
 class Aggregate:
@@ -128,11 +131,10 @@ def drawings(
 
 
 def _figure_1(results: Results, experiment: Experiment, compare: bool) -> Drawing | None:
-    bars = {
-        method.title: _normalised(results.means(method.name, experiment))
-        for method in experiment.methods
-        if method.name != "iw" and experiment.name != "budget_curve"
-    }
+    shown = [method for method in experiment.methods if method.name != "iw"]
+    if len(shown) > MOST_BARS:
+        return None
+    bars = {method.title: _normalised(results.means(method.name, experiment)) for method in shown}
     main = next(reversed(bars.values()), {})
     if compare and experiment.paper_table:
         scores = paper.table(experiment.paper_table).scores
@@ -146,7 +148,8 @@ def _figure_1(results: Results, experiment: Experiment, compare: bool) -> Drawin
         f"Scores of each game on the way from random play (0%) to a professional human player (100%), as in the "
         f"paper's Figure 1. The percentages are those of {experiment.methods[-1].title}."
     )
-    return Drawing(f"{experiment.name}-normalised", caption, figures.normalised_bars(bars, main))
+    figure = figures.normalised_bars(bars, main, highlighted=len(shown) - 1)
+    return Drawing(f"{experiment.name}-normalised", caption, figure)
 
 
 def _normalised(means: Mapping[str, float]) -> dict[str, float]:
@@ -180,7 +183,7 @@ def _per_game(results: Results, experiment: Experiment, name: str, label: str) -
         for method in experiment.methods
     }
     bars = {title: by_game for title, by_game in bars.items() if any(by_game.values())}
-    if not bars:
+    if not 0 < len(bars) <= MOST_BARS:
         return None
     file = f"{experiment.name}-{label.replace(' ', '-')}"
     which = "Figure 2" if name == "mean_expanded_nodes" else "Figure 3"
@@ -203,7 +206,7 @@ def _correlation(results: Results, experiment: Experiment) -> Drawing | None:
     found = statistics.rank_correlation(xs, ys)
     if found is None:
         return None
-    said = f"Spearman's rank correlation {found[0]:.2f}, p = {found[1]:.2g}, {len(points)} games"
+    said = f"Spearman's rank correlation {found[0]:.2f}, p {say_p(found[1])}, {len(points)} games"
     caption = (
         f"True features of a node and expanded nodes of a decision, {method.title}. {said} "
         "(the paper: -0.51, p < 0.001)."
@@ -222,7 +225,7 @@ def _curve(results: Results, experiment: Experiment) -> Drawing | None:
         if nodes is not None and games:
             groups = [_normalised_runs(results, experiment, method.name, game) for game in games]
             value = statistics.bootstrap(groups, statistics.interquartile_mean)
-            lines.setdefault(method.title.rpartition(",")[0] or method.title, []).append(
+            lines.setdefault(method.title.rpartition(", ")[0] or method.title, []).append(
                 (nodes, value)
             )
     if max(map(len, lines.values()), default=0) < 2:
@@ -233,6 +236,7 @@ def _curve(results: Results, experiment: Experiment) -> Drawing | None:
 
 
 def say_p(value: float) -> str:
+    """A p-value, with the sign before it."""
     if math.isnan(value):
         return "too few games"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
