@@ -105,7 +105,8 @@ def warnings(results: Results) -> list[str]:
             f"These are not the paper's settings: {', '.join(changed)}. Scores can be compared with one another, and "
             "with the paper's only with that in mind."
         )
-    short = [vae for vae in results.trained.values() if vae.short]
+    used = {id(vae): vae for run in results.played if (vae := results.vae_of(run)) is not None}
+    short = [vae for vae in used.values() if vae.short]
     if short:
         steps = sorted(vae.record["steps"] for vae in short)
         said.append(

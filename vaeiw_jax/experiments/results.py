@@ -14,6 +14,8 @@ from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job
+from vaeiw_jax.features import vae
+from vaeiw_jax.vae import checkpoints
 
 PAPER_STEPS = 14_250 // 64 * 100
 """Steps of training in the paper: 100 epochs of 14,250 screens in batches of 64."""
@@ -110,8 +112,14 @@ class Results:
         return {game: sum(values) / len(values) for game, values in scores.items() if values}
 
     def vae_of(self, run: Played) -> Trained | None:
-        """The VAE a run was played with, if it was trained here."""
-        return next((self.trained[need] for need in run.job.needs if need in self.trained), None)
+        """The VAE a run was played with, trained here or shipped."""
+        if run.job.needs:
+            return self.trained.get(run.job.needs[0])
+        return (
+            _shipped(run.game)
+            if run.record["config"]["features"]["features"].startswith("vae")
+            else None
+        )
 
     def statistic(self, method: str, game: str, name: str, experiment: Experiment) -> float | None:
         """The mean over runs of a mean over decisions, such as `mean_expanded_nodes`."""
@@ -119,6 +127,23 @@ class Results:
         if not runs:
             return None
         return sum(run.record["decisions"][name] for run in runs) / len(runs)
+
+
+@functools.cache
+def _shipped(game: str) -> Trained | None:
+    """The VAE of a game that comes with the project; its steps are those to its best validation."""
+    try:
+        directory = vae.model_directory("vae", game)
+        description = checkpoints.model_description(directory)
+        steps = (description["about"].get("validation") or {}).get("step", 0)
+    except (UserError, KeyError):
+        return None
+    record = {
+        "steps": steps,
+        "model": description["weights"]["sha256"],
+        "config": description["model"],
+    }
+    return Trained(game, directory, record, {})
 
 
 def _played(job: Job) -> Played:
