@@ -141,7 +141,7 @@ def budget_curve(nodes: Sequence[int]) -> Experiment:
 _ALL = (
     Experiment(
         "main",
-        "Table 1: VAE-IW, RolloutIW and IW in 55 games",
+        "Table 1: VAE-IW, RolloutIW and IW",
         (IW, ROLLOUT_IW_RA, VAE_IW_RA),
         GAMES_55,
         runs=10,

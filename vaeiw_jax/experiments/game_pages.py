@@ -11,7 +11,7 @@ from vaeiw_jax.experiments.html import Data
 from vaeiw_jax.experiments.results import PAPER_STEPS, Played, Results, Trained
 from vaeiw_jax.vae import metrics
 
-PICTURE_WIDTH = 1400
+PICTURE_WIDTH = 1200
 
 
 class Videos:

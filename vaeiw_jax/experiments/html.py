@@ -74,7 +74,7 @@ def picture(content: bytes, kind: str, caption: str, name: str = "", wide: bool 
     )
 
 
-_LEFT, _RIGHT, _WIDTH = 170, 30, 640
+_LEFT, _RIGHT, _WIDTH = 160, 24, 480
 
 
 def _scale(low: float, high: float, start: float, end: float, value: float) -> float:
@@ -112,7 +112,8 @@ def curve(lines: Mapping[str, Sequence[tuple[float, float]]], label: str) -> str
     points = [point for line in lines.values() for point in line]
     (x_low, x_high), (low, high) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
     left, height = 64, 220
-    parts = []
+    parts: list[str] = []
+    labelled: list[float] = []
     for i, (title, line) in enumerate(lines.items()):
         places = [
             (
@@ -126,7 +127,9 @@ def curve(lines: Mapping[str, Sequence[tuple[float, float]]], label: str) -> str
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>')
         x, y = places[-1]
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}">{escape(title)}</text>')
+        beside = y if all(abs(y - other) > 14 for other in labelled) else max(labelled) + 15
+        labelled.append(beside)
+        parts.append(f'<text x="{x + 6:.1f}" y="{beside + 4:.1f}">{escape(title)}</text>')
     parts += [
         f'<text x="{left - 8}" y="22" text-anchor="end">{high:,.0f}</text>',
         f'<text x="{left - 8}" y="{height - 34}" text-anchor="end">{low:,.0f}</text>',
