@@ -1,0 +1,135 @@
+"""Runs the paper's experiments, or others, on this machine or on a Ray cluster.
+
+    python -m launch.evaluate --experiment=main --games=Pong,MsPacman --runs=10 --workdir=runs/main
+    python -m launch.evaluate --experiment=main --engine=ray --ray_address=auto --workdir=/shared/main
+    python -m launch.evaluate --status --workdir=runs/main
+
+Stopped or killed, it goes on where it was. `launch.report` makes a report of what there is at any time.
+"""
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import flags
+from tqdm import tqdm
+
+from launch import command
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.experiments import estimates, evaluation, expansion, jobs, status
+from vaeiw_jax.experiments.cluster import RayEngine
+from vaeiw_jax.experiments.evaluation import EvaluationConfig
+from vaeiw_jax.experiments.jobs import Job
+from vaeiw_jax.experiments.local import LocalEngine
+from vaeiw_jax.experiments.scheduling import Engine, Progress, Scheduler
+from vaeiw_jax.runs import usable_cores
+
+command.define_flags(EvaluationConfig)
+_WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded", required=True)
+_STORE = flags.DEFINE_string(
+    "store", None, "frames and VAEs, to share between evaluations (default: in --workdir)"
+)
+_ENGINE = flags.DEFINE_string("engine", "local", "local: this machine; ray: a Ray cluster")
+_RAY_ADDRESS = flags.DEFINE_string("ray_address", "auto", "ray: HOST:PORT of the cluster, or auto")
+_CPUS = flags.DEFINE_integer("cpus_per_job", 1, "cores for each job")
+_RETRIES = flags.DEFINE_integer("retries", 2, "how often a job that failed is tried again")
+_DRY_RUN = flags.DEFINE_boolean("dry_run", False, "list the jobs and estimate the hours")
+_STATUS = flags.DEFINE_boolean("status", False, "show how far the evaluation in --workdir is")
+
+
+def show_status(workdir: Path) -> None:
+    """Once, or at a terminal until Ctrl-C or until nothing is left."""
+    config, store = evaluation.of_workdir(workdir)
+    all_jobs = expansion.expand(config, workdir, store)
+    while True:
+        now = status.of_jobs(all_jobs)
+        live = sys.stdout.isatty()
+        print("\033[H\033[2J" * live + status.describe(now), flush=True)
+        if not live or not (now.left or now.running):
+            return
+        time.sleep(2)
+
+
+def show_plan(all_jobs: Sequence[Job]) -> None:
+    seconds = estimates.all_at_most(all_jobs)
+    for job in all_jobs:
+        print(f"{job.kind:<8} {job.name}  (at most {estimates.say(seconds[job.name])})")
+    print()
+    for kind, number in jobs.count(all_jobs).items():
+        hours = sum(seconds[job.name] for job in all_jobs if job.kind == kind) / 3600
+        print(f"{number:>7,} {kind:<8} at most {hours:>12,.1f} hours in all")
+    done = sum(job.is_done() for job in all_jobs)
+    print(f"{done:>7,} of them done already")
+    slots = usable_cores() // _CPUS.value
+    for machines in (1, 10, 100):
+        duration = estimates.say(estimates.wall_clock(all_jobs, machines * slots))
+        print(
+            f"{machines:>4} machine{'s' * (machines > 1)} like this, {slots} jobs each: at most {duration}"
+        )
+    print("games that end before the limit on actions take less; --status tells as it goes")
+
+
+def engine(workdir: Path) -> Engine:
+    if _ENGINE.value == "local":
+        return LocalEngine(_CPUS.value)
+    if _ENGINE.value == "ray":
+        return RayEngine(_RAY_ADDRESS.value, _CPUS.value, workdir)
+    raise unknown("engine", _ENGINE.value, ("local", "ray"))
+
+
+def main() -> int | None:
+    workdir = Path(_WORKDIR.value)
+    if _STATUS.value:
+        show_status(workdir)
+        return None
+    config = command.read_flags(EvaluationConfig)
+    store = Path(_STORE.value) if _STORE.value else None
+    all_jobs = expansion.expand(config, workdir, store)
+    if _DRY_RUN.value:
+        show_plan(all_jobs)
+        return None
+    if _RETRIES.value < 0:
+        raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
+    chosen = engine(workdir)
+    evaluation.claim(config, workdir, store)
+    interrupt = command.Interrupt()
+    with tqdm(
+        total=len(all_jobs), unit=" jobs", mininterval=0.2 if sys.stderr.isatty() else 30
+    ) as bar:
+
+        def show(progress: Progress) -> None:
+            bar.set_postfix_str(
+                f"{len(progress.running)} running, {len(progress.failed)} failed, {progress.left} left",
+                refresh=False,
+            )
+            bar.update(len(progress.done) - bar.n)
+
+        def retried(job: Job, why: str) -> None:
+            bar.write(f"{job.name} is tried again: {why}", sys.stderr)
+
+        def failed(job: Job, why: str) -> None:
+            log = job.beside("logs", ".log")
+            said = f" (log: {log})" if log.exists() else ""
+            bar.write(f"{job.name} failed: {why}{said}", sys.stderr)
+
+        scheduler = Scheduler(all_jobs, chosen, _RETRIES.value, show, retried, failed)
+        progress = scheduler.run(interrupt)
+    return tell_the_end(progress, workdir)
+
+
+def tell_the_end(progress: Progress, workdir: Path) -> int | None:
+    if progress.stopped:
+        print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
+        return 130
+    print(f"{len(progress.done):,} of {progress.total:,} jobs are done")
+    if progress.failed:
+        print(f"{len(progress.failed):,} failed; run the same command again to try them again")
+    print(f"next: python -m launch.report --workdir={os.path.relpath(workdir)}")
+    return 1 if progress.failed else None
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,156 @@
+from pathlib import Path
+
+import pytest
+
+from tests.paper_games import GAMES
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments import catalogue
+from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim, of_workdir
+from vaeiw_jax.experiments.expansion import expand
+from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job, count
+
+HERE = Path("/nowhere")
+
+
+def numbers(experiment, **settings):
+    counts = count(expand(EvaluationConfig(experiment, **settings), HERE))
+    return counts["collect"], counts["train"], counts["play"]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "expected"),
+    [
+        ("main", (55, 55, 55 * 10 * 3)),
+        ("latent_size", (47, 2 * 47, 47 * 5 * 2)),
+        ("continuous", (47, 2 * 47, 47 * 5 * 3)),  # 4 and 6 bit share a Gaussian VAE
+        ("beta", (47, 2 * 47, 47 * 5 * 2)),
+        ("risk_aversion", (47, 47, 47 * 5 * 2)),
+        ("no_risk_aversion", (47, 47, 47 * 5 * 2)),
+        ("budget", (47, 47, 47 * 5 * 2)),
+        ("budget_bprost", (47, 47, 47 * 5 * 2)),
+        ("learning_methods", (51, 51, 51 * 10)),
+        ("expanded_nodes", (55, 55, 55 * 2)),
+        ("rollout_lengths", (55, 55, 55 * 2)),
+        ("equal_nodes", (55, 55, 55 * 10 * 4)),
+        ("budget_curve", (55, 55, 55 * 5 * 2 * 8)),
+        ("random", (0, 0, 55 * 10)),
+    ],
+)
+def test_each_experiment_has_as_many_jobs_as_the_paper_had_runs(experiment, expected):
+    assert numbers(experiment) == expected
+
+
+def test_main_plays_the_papers_games():
+    assert list(catalogue.named("main").games) == GAMES
+
+
+def test_experiments_share_vaes_and_games_they_have_in_common():
+    """Risk-averse VAE-IW of `beta` is that of `main`; what is new are 47 VAEs and their games."""
+    assert numbers("main,beta") == (55, 55 + 47, 55 * 10 * 3 + 47 * 5)
+    main = {job.name: job for job in expand(EvaluationConfig("main"), HERE)}
+    beta = {job.name: job for job in expand(EvaluationConfig("beta"), HERE)}
+    shared = main.keys() & beta.keys()
+    assert len(shared) == 47 * (1 + 1 + 5)
+    assert all(main[name] == beta[name] for name in shared)
+
+
+def test_what_must_be_done_first_comes_first_and_is_named():
+    seen = set()
+    for job in expand(EvaluationConfig("continuous", games="Pong", runs=1), HERE):
+        assert set(job.needs) <= seen
+        assert bool(job.needs) == (job.kind == TRAIN or (job.kind == PLAY))
+        seen.add(job.name)
+
+
+def test_the_papers_settings():
+    jobs = {
+        job.name: job for job in expand(EvaluationConfig("main,budget", games="Pong", runs=1), HERE)
+    }
+
+    def planner(method):
+        return jobs[f"runs/{method}/Pong/seed-0"].config.planner
+
+    assert planner("iw").planner == "iw"
+    assert not planner("iw").risk_averse
+    assert planner("rollout_iw_ra").risk_averse
+    assert planner("vae_iw_ra").risk_averse
+    assert planner("vae_iw_ra").budget_seconds == 0.5
+    assert planner("vae_iw_32s").budget_seconds == 32
+    assert not planner("vae_iw_32s").risk_averse
+    assert jobs["runs/vae_iw_ra/Pong/seed-0"].config.max_actions == 15_000
+    (train,) = (job for job in jobs.values() if job.kind == TRAIN)
+    assert train.config.model.beta == 1e-4
+    assert jobs["runs/vae_iw_ra/Pong/seed-0"].config.features.features == f"vae:{train.directory}"
+
+
+def test_a_budget_in_nodes_leaves_nothing_to_the_clock():
+    jobs = expand(EvaluationConfig("main", games="Pong", budget_nodes="60"), HERE)
+    assert not any(job.timed for job in jobs)
+    assert any(job.timed for job in expand(EvaluationConfig("main", games="Pong"), HERE))
+
+
+def test_a_protocol_is_everybodys_and_masks_only_what_can_be_masked():
+    jobs = expand(EvaluationConfig("main", games="Pong", runs=1, protocol="rollout_iw"), HERE)
+    plays = {job.name: job.config for job in jobs if job.kind == PLAY}
+    assert {config.max_frames for config in plays.values()} == {18_000}
+    assert plays["runs/rollout_iw_ra/Pong/seed-0"].features.background_mask
+    assert not plays["runs/vae_iw_ra/Pong/seed-0"].features.background_mask
+
+
+def test_shipped_vaes_need_neither_frames_nor_training():
+    assert numbers("main", vae="shipped") == (0, 0, 1650)
+
+
+def test_flags_make_an_experiment_of_every_combination():
+    config = EvaluationConfig(
+        "custom",
+        games="Pong",
+        runs=3,
+        features="ram,basic",
+        planner="rollout_iw,iw",
+        budget_nodes="5,10",
+    )
+    jobs = expand(config, HERE)
+    assert len(jobs) == 2 * 2 * 2 * 3
+    assert len({job.directory for job in jobs}) == 8
+    assert {job.config.planner.budget_nodes for job in jobs} == {5, 10}
+    assert {job.config.planner.budget_seconds for job in jobs} == {None}
+
+
+def test_a_job_comes_back_from_json_as_it_was():
+    for job in expand(EvaluationConfig("continuous", games="Pong", runs=1), HERE):
+        again = Job.from_json(job.to_json())
+        assert (again.name, again.config, again.record) == (job.name, job.config, job.record)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"experiment": "mian"}, "did you mean 'main'"),
+        ({"experiment": "main", "games": "Pong,Pnog"}, "did you mean 'Pong'"),
+        ({"experiment": "main", "runs": 0}, "runs must be at least 1"),
+        ({"experiment": "main", "features": "ram"}, "are for --experiment=custom"),
+        ({"experiment": "main", "budget_nodes": "5,6"}, "takes one budget"),
+        ({"experiment": "main", "budget_nodes": "many"}, "must be numbers"),
+        ({"experiment": "budget", "budget_nodes": "5"}, "is about its budgets"),
+        ({"experiment": "main", "budget_nodes": "5", "budget_seconds": "1"}, "not both"),
+        ({"experiment": "main", "vae": "borrow"}, "choose 'shipped' or 'train'"),
+        ({"experiment": "main", "protocol": "vae"}, "did you mean 'vae_iw'"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(settings, sentence):
+    with pytest.raises(UserError, match=sentence):
+        EvaluationConfig(**settings)
+
+
+def test_a_work_directory_knows_its_evaluation_and_refuses_another(tmp_path):
+    config = EvaluationConfig("main", games="Pong", runs=2)
+    claim(config, tmp_path)
+    assert of_workdir(tmp_path) == (config, None)
+    with pytest.raises(UserError, match="experiment=main, and this one has experiment=beta"):
+        claim(EvaluationConfig("beta"), tmp_path)
+    with pytest.raises(UserError, match="begun with --store=None"):
+        claim(config, tmp_path, tmp_path / "store")
+    more = EvaluationConfig("main", games="Pong,Breakout", runs=3)
+    claim(more, tmp_path)
+    assert of_workdir(tmp_path) == (more, None)

@@ -1,0 +1,85 @@
+"""The command `launch.evaluate`, as a user types it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_a_dry_run_lists_the_jobs_and_estimates_the_hours(launch, tmp_path):
+    done = launch("evaluate", "--experiment=main", f"--workdir={tmp_path}", "--dry_run")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("runs/vae_iw_ra/") == 550
+    assert "1,650 play     at most      3,4" in done.stdout  # 1,650 games of 15,000 half seconds
+    assert "100 machines like this" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_status_tells_what_is_done_and_left(launch, tmp_path):
+    flags = ("--experiment=random", "--games=Pong", "--runs=2", "--max_actions=20")
+    assert launch("evaluate", *flags, f"--workdir={tmp_path}").returncode == 0
+    told = launch("evaluate", "--status", f"--workdir={tmp_path}")
+    assert "2 done     0 running     0 failed      0 left" in told.stdout
+    assert "nothing is left to do" in told.stdout
+    record = tmp_path / "runs/random/Pong/episodes/Pong/seed-1.json"
+    record.unlink()
+    told = launch("evaluate", "--status", f"--workdir={tmp_path}")
+    assert "1 done     0 running     0 failed      1 left" in told.stdout
+    assert "expected: " in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ((), "--experiment is missing"),
+        (("--experiment=mian",), "did you mean 'main'"),
+        (("--experiment=main", "--games=Pnog"), "did you mean 'Pong'"),
+        (("--experiment=main", "--engine=slurm"), "unknown engine 'slurm'"),
+        (("--experiment=main", "--cpus_per_job=999"), "--cpus_per_job must be from 1 to"),
+        (("--experiment=main", "--retries=-1"), "--retries must be 0 or more"),
+        (("--experiment=main", "--engine=ray", "--ray_address=127.0.0.1:9"), "no Ray cluster at"),
+        (("--experiment=main", "--engine=ray", "--ray_address=there"), "must be auto or HOST:PORT"),
+        (("--status",), "holds no evaluation"),
+    ],
+)
+def test_bad_input_is_answered_with_a_sentence(launch, tmp_path, flags, sentence):
+    done = launch("evaluate", f"--workdir={tmp_path}", *flags)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_ray_it_says_what_to_install(tmp_path):
+    """A module of that name which cannot be imported stands for one that is not there."""
+    (tmp_path / "ray.py").write_text("raise ImportError")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "launch.evaluate",
+            "--experiment=main",
+            "--engine=ray",
+            f"--workdir={tmp_path}/out",
+        ],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1
+    assert "Ray is not installed; `pip install 'vaeiw_jax[cluster]'`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_work_directory_of_another_experiment_is_refused(launch, tmp_path):
+    flags = ("--games=Pong", "--runs=1", "--max_actions=5", f"--workdir={tmp_path}")
+    assert launch("evaluate", "--experiment=random", *flags).returncode == 0
+    done = launch("evaluate", "--experiment=main", *flags)
+    assert done.returncode == 1
+    assert "holds an evaluation with experiment=random" in done.stderr

@@ -1,0 +1,29 @@
+"""The command `launch.report`, on games really played."""
+
+import pytest
+
+
+def test_a_report_of_a_real_evaluation_with_its_films(launch, tmp_path):
+    flags = ("--experiment=random", "--games=Pong", "--runs=2", "--max_actions=10")
+    assert launch("evaluate", *flags, f"--workdir={tmp_path}").returncode == 0
+    done = launch("report", f"--workdir={tmp_path}", "--videos=1", "--compare=paper")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report/report.html").read_text()
+    assert page.count("data:video/mp4;base64,") == 1
+    assert "max_actions=10" in page
+    assert "2 runs of 1 games, 20 decisions" in page
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ((), "holds no evaluation"),
+        (("--compare=papers",), "did you mean 'paper'"),
+        (("--videos=-1",), "--videos must be 0 or more"),
+    ],
+)
+def test_bad_input_is_answered_with_a_sentence(launch, tmp_path, flags, sentence):
+    done = launch("report", f"--workdir={tmp_path}", *flags)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,230 @@
+"""Every table and figure of the paper as data, and some experiments of our own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vaeiw_jax.errors import unknown
+from vaeiw_jax.experiments import paper
+from vaeiw_jax.vae.config import ModelConfig
+
+
+@dataclass(frozen=True)
+class Method:
+    """A column of a table: how games are played."""
+
+    name: str
+    """Names its folder: methods of one name, in whatever experiments, are the same and are run once."""
+    title: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    """The settings of the episode, by flag, in which it differs from the defaults."""
+    vae: ModelConfig | None = None
+    """The VAE whose features it uses, if it does."""
+
+    def with_settings(self, name: str, title: str, **settings: Any) -> "Method":
+        """A variant of the method under another name."""
+        merged = dict(self.settings) | settings
+        return Method(name, title, tuple(sorted(merged.items())), self.vae)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Methods, on games, so many runs each; and where the paper prints the same."""
+
+    name: str
+    title: str
+    methods: tuple[Method, ...]
+    games: tuple[str, ...]
+    runs: int
+    paper_table: str | None = None
+    paper_columns: dict[str, str] = field(default_factory=dict)
+    """The paper's column for each method's name."""
+    printed: tuple[str, ...] = ()
+    """Columns of the paper's table that are shown but not run: other people's methods, and people."""
+    budget_is_the_point: bool = False
+    """Whether another budget for all methods would make it another experiment."""
+
+
+def _method(name: str, title: str, vae: ModelConfig | None = None, **settings: Any) -> Method:
+    if vae is not None:
+        settings["features"] = "vae"
+    return Method(name, title, tuple(sorted(settings.items())), vae)
+
+
+DISCRETE = ModelConfig()
+GAUSSIAN = ModelConfig(latent="15x15x5", latent_kind="gaussian")
+
+IW = _method("iw", "IW B-PROST", planner="iw", risk_averse=False)
+ROLLOUT_IW_RA = _method("rollout_iw_ra", "RA RolloutIW B-PROST")
+ROLLOUT_IW = _method("rollout_iw", "RolloutIW B-PROST", risk_averse=False)
+ROLLOUT_IW_32S = ROLLOUT_IW.with_settings(
+    "rollout_iw_32s", "RolloutIW B-PROST, 32 s", budget_seconds=32.0
+)
+ROLLOUT_IW_RAM_RA = _method("rollout_iw_ram_ra", "RA RolloutIW RAM", features="ram")
+VAE_IW_RA = _method("vae_iw_ra", "RA VAE-IW", DISCRETE)
+VAE_IW = _method("vae_iw", "VAE-IW", DISCRETE, risk_averse=False)
+VAE_IW_32S = VAE_IW.with_settings("vae_iw_32s", "VAE-IW, 32 s", budget_seconds=32.0)
+VAE_IW_32S_RA = VAE_IW_RA.with_settings("vae_iw_32s_ra", "RA VAE-IW, 32 s", budget_seconds=32.0)
+VAE_4X4_RA = _method("vae_iw_4x4x200_ra", "RA VAE-IW 4x4x200", ModelConfig(latent="4x4x200"))
+VAE_BETA_RA = _method("vae_iw_beta_1e-3_ra", "RA VAE-IW β = 10⁻³", ModelConfig(beta=1e-3))
+VAE_6_BIT_RA = _method(
+    "vae_iw_6_bit_ra", "RA VAE-IW continuous, 6 bit", GAUSSIAN, quantisation_bits=6
+)
+VAE_4_BIT_RA = _method(
+    "vae_iw_4_bit_ra", "RA VAE-IW continuous, 4 bit", GAUSSIAN, quantisation_bits=4
+)
+RANDOM = _method("random", "random play", planner="random")
+
+GAMES_55 = paper.table("main_0.5s").games
+GAMES_47 = paper.table("risk_aversion").games
+GAMES_51 = paper.table("learning_methods").games
+
+CURVE_NODES = (25, 50, 100, 200, 400, 800, 1600, 3200)
+EQUAL_NODES = 150
+
+
+def at_nodes(method: Method, nodes: int) -> Method:
+    """The method with a budget in nodes alone."""
+    return method.with_settings(
+        f"{method.name}_{nodes}_nodes",
+        f"{method.title}, {nodes:,} nodes",
+        budget_nodes=nodes,
+        budget_seconds=None,
+    )
+
+
+def _ablation(
+    name: str, title: str, table: str, columns: dict[Method, str], **others: Any
+) -> Experiment:
+    return Experiment(
+        name,
+        title,
+        tuple(columns),
+        GAMES_47,
+        runs=5,
+        paper_table=table,
+        paper_columns={method.name: column for method, column in columns.items()},
+        **others,
+    )
+
+
+def _figure(name: str, title: str) -> Experiment:
+    methods = (VAE_IW_RA, VAE_IW_32S_RA)
+    return Experiment(name, title, methods, GAMES_55, runs=1, budget_is_the_point=True)
+
+
+def equal_nodes(nodes: int) -> Experiment:
+    """All methods with the same budget in nodes: what features and planners are worth, speed aside."""
+    methods = (IW, ROLLOUT_IW_RA, ROLLOUT_IW_RAM_RA, VAE_IW_RA)
+    return Experiment(
+        "equal_nodes",
+        f"All methods with {nodes:,} nodes a decision",
+        tuple(at_nodes(method, nodes) for method in methods),
+        GAMES_55,
+        runs=10,
+    )
+
+
+def budget_curve(nodes: Sequence[int]) -> Experiment:
+    """Scores against the budget in nodes."""
+    methods = (ROLLOUT_IW_RA, VAE_IW_RA)
+    return Experiment(
+        "budget_curve",
+        "Scores against the nodes a decision may take",
+        tuple(at_nodes(method, budget) for method in methods for budget in nodes),
+        GAMES_55,
+        runs=5,
+        budget_is_the_point=True,
+    )
+
+
+_ALL = (
+    Experiment(
+        "main",
+        "Table 1: VAE-IW, RolloutIW and IW",
+        (IW, ROLLOUT_IW_RA, VAE_IW_RA),
+        GAMES_55,
+        runs=10,
+        paper_table="main_0.5s",
+        paper_columns={
+            "iw": "iw_bprost",
+            "rollout_iw_ra": "rollout_iw_bprost_ra",
+            "vae_iw_ra": "vae_iw_ra",
+        },
+        printed=("human",),
+    ),
+    _ablation(
+        "latent_size",
+        "Codes of 15x15x20 and of 4x4x200",
+        "latent_size",
+        {VAE_IW_RA: "vae_15x15x20_ra", VAE_4X4_RA: "vae_4x4x200_ra"},
+    ),
+    _ablation(
+        "continuous",
+        "Continuous and discrete latents",
+        "continuous_vs_discrete",
+        {
+            VAE_6_BIT_RA: "continuous_6bit_ra",
+            VAE_4_BIT_RA: "continuous_4bit_ra",
+            VAE_IW_RA: "discrete_ra",
+        },
+    ),
+    _ablation(
+        "beta",
+        "β of 10⁻³ and of 10⁻⁴",
+        "beta",
+        {VAE_BETA_RA: "beta_1e-3_ra", VAE_IW_RA: "beta_1e-4_ra"},
+    ),
+    _ablation(
+        "risk_aversion",
+        "VAE-IW without and with risk aversion",
+        "risk_aversion",
+        {VAE_IW: "vae_iw", VAE_IW_RA: "vae_iw_ra"},
+    ),
+    _ablation(
+        "no_risk_aversion",
+        "RolloutIW and VAE-IW, both without risk aversion",
+        "no_risk_aversion",
+        {ROLLOUT_IW: "rollout_iw_bprost", VAE_IW: "vae_iw"},
+    ),
+    _ablation(
+        "budget",
+        "VAE-IW with 0.5 s and with 32 s",
+        "budget_0.5s_vs_32s",
+        {VAE_IW: "vae_iw_0.5s", VAE_IW_32S: "vae_iw_32s"},
+        budget_is_the_point=True,
+    ),
+    _ablation(
+        "budget_bprost",
+        "RolloutIW and VAE-IW with 32 s",
+        "budget_32s",
+        {ROLLOUT_IW_32S: "rollout_iw_bprost_32s", VAE_IW_32S: "vae_iw_32s"},
+        budget_is_the_point=True,
+    ),
+    Experiment(
+        "learning_methods",
+        "VAE-IW beside Rainbow and π-IW",
+        (VAE_IW_RA,),
+        GAMES_51,
+        runs=10,
+        paper_table="learning_methods",
+        paper_columns={"vae_iw_ra": "vae_iw_ra"},
+        printed=("rainbow", "pi_iw"),
+    ),
+    _figure("expanded_nodes", "Expanded nodes a decision with 0.5 s and with 32 s"),
+    _figure("rollout_lengths", "Longest rollout of a decision with 0.5 s and with 32 s"),
+    equal_nodes(EQUAL_NODES),
+    budget_curve(CURVE_NODES),
+    Experiment("random", "Random play, the 0% of normalised scores", (RANDOM,), GAMES_55, runs=10),
+)
+
+EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}
+
+CUSTOM = "custom"
+"""The name of what is put together from flags."""
+
+
+def named(name: str) -> Experiment:
+    if name not in EXPERIMENTS:
+        raise unknown("experiment", name, [*EXPERIMENTS, CUSTOM])
+    return EXPERIMENTS[name]

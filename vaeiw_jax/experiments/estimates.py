@@ -1,0 +1,109 @@
+"""How long jobs take: at most, before they are run; as it looks, while they are."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+from vaeiw_jax import durable
+from vaeiw_jax.collecting import CollectConfig
+from vaeiw_jax.episodes import EpisodeConfig
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments.jobs import Job
+from vaeiw_jax.vae.steps import TrainConfig
+
+NODE_SECONDS = {"basic": 0.003, "bpros": 0.004, "bprost": 0.005, "ram": 0.003, "vae": 0.012}
+"""Seconds a new node takes on one core, emulator and features together, roughly."""
+ACTION_SECONDS = 0.003
+"""Seconds an action takes where nothing is planned."""
+START_SECONDS = 5.0
+"""Seconds a worker takes to load the libraries and compile."""
+IMAGE_SECONDS = 0.065
+"""Seconds of training an image takes on two cores; a GPU takes a fiftieth."""
+
+
+def at_most(job: Job, num_frames: int = 15_000) -> float:
+    """The seconds a job takes if its games go on to the limit on actions; `num_frames` is what a VAE is trained on."""
+    config = job.config
+    if isinstance(config, TrainConfig):
+        return (
+            START_SECONDS
+            + num_frames * (1 - config.validation_share) * config.epochs * IMAGE_SECONDS
+        )
+    if isinstance(config, CollectConfig):
+        decisions = math.ceil(config.num_frames / (config.root_frames + config.drawn_frames))
+        return START_SECONDS + decisions * _decision(config.episode)
+    return START_SECONDS + config.most_actions * _decision(config)
+
+
+def _decision(config: EpisodeConfig) -> float:
+    if config.planner.planner == "random":
+        return ACTION_SECONDS
+    limits = [config.planner.budget_seconds or math.inf]
+    if config.planner.budget_nodes:
+        limits.append(config.planner.budget_nodes * NODE_SECONDS[config.features.kind])
+    return ACTION_SECONDS + min(limits)
+
+
+def all_at_most(jobs: Sequence[Job]) -> dict[str, float]:
+    """The seconds of each job, by name."""
+    frames = {
+        job.name: job.config.num_frames for job in jobs if isinstance(job.config, CollectConfig)
+    }
+    return {
+        job.name: at_most(job, *(frames[need] for need in job.needs if need in frames))
+        for job in jobs
+    }
+
+
+def wall_clock(jobs: Sequence[Job], at_once: int) -> float:
+    """Seconds at most, with so many jobs at once: no less than a fair share, no less than the longest chain."""
+    seconds = all_at_most(jobs)
+    ends: dict[str, float] = {}
+    for job in jobs:  # those others need come first
+        waits = max((ends.get(need, 0.0) for need in job.needs), default=0.0)
+        ends[job.name] = waits + seconds[job.name]
+    return max(sum(seconds.values()) / at_once, max(ends.values(), default=0.0))
+
+
+def taken(job: Job) -> float | None:
+    """The seconds a finished job took, as its record tells."""
+    try:
+        host = durable.read_json(job.host)
+        spent = host.get("seconds")
+        if spent:  # by its decisions, those before an interruption included
+            return float(spent)
+        began, ended = (datetime.fromisoformat(host[name]) for name in ("started", "ended"))
+        return max(1.0, (ended - began).total_seconds())
+    except (UserError, FileNotFoundError, KeyError, TypeError, ValueError):
+        return None
+
+
+def expected(jobs: Sequence[Job], done: set[str], at_once: int) -> float:
+    """Seconds left, as the finished jobs of each kind and method make it look."""
+    limits = all_at_most(jobs)
+    spent: dict[str, list[float]] = {}
+    left: list[Job] = []
+    for job in jobs:
+        if job.name not in done:
+            left.append(job)
+        elif (seconds := taken(job)) is not None:
+            spent.setdefault(_group(job), []).append(seconds)
+    means = {group: sum(values) / len(values) for group, values in spent.items()}
+    return sum(means.get(_group(job), limits[job.name]) for job in left) / max(1, at_once)
+
+
+def _group(job: Job) -> str:
+    """Jobs that take about as long."""
+    return job.name.split("/")[1] if job.kind == "play" else job.kind
+
+
+def say(seconds: float) -> str:
+    """A duration as people say it."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return (
+                f"{seconds / length:,.0f} {unit}"
+                if seconds >= 10 * length
+                else f"{seconds / length:.1f} {unit}"
+            )
+    return f"{seconds:.0f} seconds"

@@ -1,0 +1,264 @@
+"""What is to be evaluated: experiments by name, and the settings that differ from the paper's."""
+
+import dataclasses
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vaeiw_jax import atari, durable
+from vaeiw_jax.episodes import PROTOCOLS, EpisodeConfig
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.experiments import catalogue
+from vaeiw_jax.experiments.catalogue import Experiment, Method
+from vaeiw_jax.experiments.jobs import from_settings
+from vaeiw_jax.features import FEATURE_SETS
+from vaeiw_jax.features.bprost import SETS as MASKABLE
+from vaeiw_jax.planning.config import PLANNERS
+
+VAE_SOURCES = ("train", "shipped")
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """Which experiments, and how they differ from the paper's."""
+
+    experiment: str = field(
+        metadata={
+            "help": f"one or more, with commas, of {', '.join(catalogue.EXPERIMENTS)}; or custom, made of "
+            "--features, --planner and budgets"
+        }
+    )
+    games: str | None = field(
+        default=None, metadata={"help": "games, with commas (default: those of the experiment)"}
+    )
+    runs: int | None = field(
+        default=None, metadata={"help": "runs of each game (default: as many as the paper's)"}
+    )
+    seed: int = field(default=0, metadata={"help": "seed of the first run; the others count up"})
+    features: str | None = field(
+        default=None, metadata={"help": "custom: feature sets, with commas, such as bprost,ram,vae"}
+    )
+    planner: str | None = field(
+        default=None, metadata={"help": "custom: planners, with commas, such as rollout_iw,iw"}
+    )
+    risk_averse: bool = field(
+        default=True, metadata={"help": "custom: magnify losses when comparing actions"}
+    )
+    budget_seconds: str | None = field(
+        default=None,
+        metadata={"help": "seconds a decision may take; several, with commas, for custom"},
+    )
+    budget_nodes: str | None = field(
+        default=None,
+        metadata={
+            "help": "nodes a decision may take, instead of seconds; several, with commas, for custom and budget_curve"
+        },
+    )
+    protocol: str = field(
+        default="vae_iw",
+        metadata={"help": f"how everybody plays: one of {', '.join(PROTOCOLS)}"},
+    )
+    max_actions: int = field(
+        default=15_000, metadata={"help": "an episode ends after so many actions"}
+    )
+    vae: str = field(
+        default="train",
+        metadata={
+            "help": "train: collect frames and train VAEs; shipped: use those of the project"
+        },
+    )
+    num_frames: int = field(default=15_000, metadata={"help": "screens each VAE is trained on"})
+    collect_nodes: int | None = field(
+        default=None,
+        metadata={
+            "help": "collect screens with so many nodes a decision instead of 0.5 s (default: --budget_nodes, if given)"
+        },
+    )
+    epochs: int = field(default=100, metadata={"help": "passes over the screens when training"})
+    batch_size: int = field(default=64, metadata={"help": "screens per step of training"})
+
+    def __post_init__(self) -> None:
+        if self.runs is not None and self.runs < 1:
+            raise UserError(f"runs must be at least 1, not {self.runs}")
+        if self.seed < 0:
+            raise UserError(f"seed must be 0 or more, not {self.seed}")
+        if self.protocol not in PROTOCOLS:
+            raise unknown("protocol", self.protocol, PROTOCOLS)
+        if self.vae not in VAE_SOURCES:
+            raise unknown("source of VAEs", self.vae, VAE_SOURCES)
+        if self.budget_seconds is not None and self.budget_nodes is not None:
+            raise UserError("give --budget_seconds or --budget_nodes, not both")
+        if catalogue.CUSTOM not in self.names and (self.features or self.planner):
+            raise UserError(
+                "--features and --planner are for --experiment=custom; the others say what they use"
+            )
+        for name in self.names:
+            if name != catalogue.CUSTOM:
+                catalogue.named(name)
+            self._check_budgets(name)
+        self.game_list()
+
+    def _check_budgets(self, name: str) -> None:
+        several = len(self.nodes) > 1 or len(self.seconds) > 1
+        if several and name not in (catalogue.CUSTOM, "budget_curve"):
+            raise UserError(
+                f"{name} takes one budget, not several; use custom or budget_curve for that"
+            )
+        given = self.nodes or self.seconds
+        if name == "budget_curve" and self.nodes:
+            return
+        if given and name != catalogue.CUSTOM and catalogue.named(name).budget_is_the_point:
+            raise UserError(
+                f"{name} is about its budgets, so it cannot be given another; use custom, with several of them"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """The experiments, by name."""
+        return _split(self.experiment)
+
+    @property
+    def nodes(self) -> list[int]:
+        return [_number(int, "budget_nodes", text) for text in _split(self.budget_nodes)]
+
+    @property
+    def seconds(self) -> list[float]:
+        return [_number(float, "budget_seconds", text) for text in _split(self.budget_seconds)]
+
+    def game_list(self) -> list[str] | None:
+        """The games asked for, by their usual names."""
+        if self.games is None:
+            return None
+        return [atari.game_name(atari.rom_id(game)) for game in _split(self.games)]
+
+    def experiments(self) -> list[Experiment]:
+        """The experiments with games, runs and budgets as asked for."""
+        return [self._adapted(self._original(name)) for name in self.names]
+
+    def _original(self, name: str) -> Experiment:
+        if name == catalogue.CUSTOM:
+            return Experiment(
+                name, "An experiment put together by flags", self._custom(), catalogue.GAMES_55, 10
+            )
+        if name == "equal_nodes" and self.nodes:
+            return catalogue.equal_nodes(self.nodes[0])
+        if name == "budget_curve" and self.nodes:
+            return catalogue.budget_curve(self.nodes)
+        return catalogue.named(name)
+
+    def _adapted(self, experiment: Experiment) -> Experiment:
+        games = self.game_list()
+        budget: dict[str, Any] = {}
+        if not experiment.budget_is_the_point and experiment.name != catalogue.CUSTOM:
+            if self.nodes:
+                budget = {"budget_nodes": self.nodes[0], "budget_seconds": None}
+            elif self.seconds:
+                budget = {"budget_nodes": None, "budget_seconds": self.seconds[0]}
+        methods = tuple(
+            method.with_settings(method.name, method.title, **budget)
+            for method in experiment.methods
+        )
+        return dataclasses.replace(
+            experiment,
+            methods=methods,
+            games=experiment.games if games is None else tuple(games),
+            runs=self.runs or experiment.runs,
+        )
+
+    def _custom(self) -> tuple[Method, ...]:
+        """Every planner with every feature set and every budget."""
+        planners = _split(self.planner) or ["rollout_iw"]
+        feature_sets = _split(self.features) or ["bprost"]
+        for valid, given in ((PLANNERS, planners), (FEATURE_SETS, feature_sets)):
+            for name in given:
+                if name not in valid:
+                    raise unknown("planner" if valid is PLANNERS else "feature set", name, valid)
+        budgets: list[tuple[str, Any]] = [("budget_nodes", nodes) for nodes in self.nodes]
+        budgets += [("budget_seconds", seconds) for seconds in self.seconds or [0.5]]
+        if self.nodes:
+            budgets = budgets[: len(self.nodes)]
+        return tuple(
+            self._custom_method(*choice)
+            for choice in itertools.product(planners, feature_sets, budgets)
+        )
+
+    def _custom_method(self, planner: str, features: str, budget: tuple[str, Any]) -> Method:
+        kind, amount = budget
+        averse = "_ra" if self.risk_averse else ""
+        name = f"{planner}_{features}_{amount}_{kind.removeprefix('budget_')}{averse}"
+        settings = {
+            "planner": planner,
+            "features": features,
+            "risk_averse": self.risk_averse,
+            "budget_seconds": None,
+            kind: amount,
+        }
+        vae = catalogue.DISCRETE if features == "vae" else None
+        title = f"{planner} {features}, {amount:g} {kind.removeprefix('budget_')}"
+        return Method(name, title, tuple(sorted(settings.items())), vae)
+
+    def episode(self, method: Method, game: str, features: str | None = None) -> EpisodeConfig:
+        """How the method plays the game; `features` in place of its own, where a VAE has its place."""
+        settings = PROTOCOLS[self.protocol] | dict(method.settings)
+        settings |= {"game": game, "max_actions": self.max_actions}
+        settings |= {"features": features} if features else {}
+        if settings.get("features", "bprost") not in MASKABLE or method.name == "random":
+            settings.pop("background_mask", None)
+        return from_settings(EpisodeConfig, settings)
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _number(kind: Any, name: str, text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise UserError(
+            f"--{name} must be numbers with commas between them, not {text!r}"
+        ) from error
+
+
+FILE = "experiment.json"
+_MAY_CHANGE = ("games", "runs")  # an evaluation may grow
+
+
+def claim(config: EvaluationConfig, workdir: Path, store: Path | None = None) -> None:
+    """Marks the work directory as that of this evaluation, or refuses one that is another's."""
+    mine = {"config": dataclasses.asdict(config), "store": str(store.absolute()) if store else None}
+    path = workdir / FILE
+    if path.exists():
+        theirs = _read(path)
+        for name, value in mine["config"].items():  # type: ignore[union-attr]
+            if name not in _MAY_CHANGE and theirs["config"].get(name) != value:
+                raise UserError(
+                    f"{workdir} holds an evaluation with {name}={theirs['config'].get(name)}, and this one has "
+                    f"{name}={value}; choose another --workdir (--store shares frames and VAEs between them)"
+                )
+        if theirs["store"] != mine["store"]:
+            raise UserError(
+                f"{workdir} was begun with --store={theirs['store']}, not {mine['store']}"
+            )
+        if theirs == mine:
+            return
+    durable.write_json(path, mine)
+
+
+def of_workdir(workdir: Path) -> tuple[EvaluationConfig, Path | None]:
+    """The evaluation a work directory is of, and the store it uses if that is elsewhere."""
+    path = workdir / FILE
+    if not path.exists():
+        raise UserError(
+            f"{workdir} holds no evaluation (it has no {FILE}); begin one with launch.evaluate"
+        )
+    saved = _read(path)
+    return EvaluationConfig(**saved["config"]), Path(saved["store"]) if saved["store"] else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    saved = durable.read_json(path)
+    if not isinstance(saved, dict) or not {"config", "store"} <= saved.keys():
+        raise UserError(f"{path} does not describe an evaluation; choose another --workdir")
+    return saved

@@ -1,0 +1,238 @@
+"""Score tables: our means and standard errors beside the paper's numbers, with the counts below."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vaeiw_jax.experiments import paper, statistics
+from vaeiw_jax.experiments.catalogue import Experiment
+from vaeiw_jax.experiments.results import Results
+
+PRINTED_TITLES = {"human": "human", "rainbow": "Rainbow", "pi_iw": "π-IW"}
+OURS, PAPER, PRINTED = "ours", "paper", "printed"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean score."""
+
+    mean: float
+    error: float | None = None
+    runs: int | None = None
+    """None where the paper does not tell it for each game."""
+    capped: bool = False
+    """The action limit was reached at least once."""
+    short: bool = False
+    """Its VAE was trained for much less than the paper's."""
+    best: bool = False
+
+
+@dataclass
+class Column:
+    """The scores of one method, ours or printed in the paper."""
+
+    key: str
+    title: str
+    kind: str
+    cells: dict[str, Cell] = field(default_factory=dict)
+    best: int | None = None
+    above_human: int | None = None
+    above_75_percent: int | None = None
+
+    @property
+    def scores(self) -> dict[str, float]:
+        return {game: cell.mean for game, cell in self.cells.items()}
+
+
+@dataclass
+class ScoreTable:
+    name: str
+    title: str
+    games: tuple[str, ...]
+    columns: list[Column]
+    compared_games: dict[str, int]
+    """Of how many games the counts of our columns, and of the paper's, are."""
+    notes: list[str]
+
+
+def of_experiment(results: Results, experiment: Experiment, compare: bool) -> ScoreTable:
+    """Our scores of an experiment; with `compare`, next to those the paper prints for the same."""
+    columns: list[Column] = []
+    for method in experiment.methods:
+        cells = {
+            game: cell
+            for game in experiment.games
+            if (cell := _cell(results, experiment, method.name, game))
+        }
+        columns.append(Column(method.name, method.title, OURS, cells))
+        if compare and method.name in experiment.paper_columns:
+            columns.append(
+                _paper_column(experiment, experiment.paper_columns[method.name], method.title)
+            )
+    if experiment.paper_table:
+        printed = [_printed_column(experiment, key) for key in experiment.printed]
+        columns = (
+            [c for c in printed if c.key == "human"]
+            + [c for c in printed if c.key != "human"]
+            + columns
+        )
+    notes = []
+    if compare and experiment.paper_table in paper.MISPRINTS:
+        notes.append(paper.MISPRINTS[experiment.paper_table])
+    table = ScoreTable(experiment.name, experiment.title, experiment.games, columns, {}, notes)
+    _judge(table)
+    return table
+
+
+def of_paper(name: str) -> ScoreTable:
+    """One of the paper's own tables, put through the same counting."""
+    printed = paper.table(name)
+    columns = [
+        Column(key, key, PAPER, {game: Cell(score) for game, score in scores.items()})
+        for key, scores in printed.scores.items()
+        if key not in ("human", "random")
+    ]
+    table = ScoreTable(name, name, printed.games, columns, {}, [])
+    _judge(table)
+    return table
+
+
+def _cell(results: Results, experiment: Experiment, method: str, game: str) -> Cell | None:
+    runs = results.runs(method, game, experiment)
+    if not runs:
+        return None
+    scores = [run.score for run in runs]
+    vaes = [vae for run in runs if (vae := results.vae_of(run)) is not None]
+    return Cell(
+        statistics.mean(scores),
+        statistics.standard_error(scores),
+        len(runs),
+        capped=any(run.capped for run in runs),
+        short=any(vae.short for vae in vaes),
+    )
+
+
+def _paper_column(experiment: Experiment, key: str, title: str) -> Column:
+    printed = paper.table(experiment.paper_table or "")
+    capped = printed.capped.get(key, frozenset())
+    cells = {
+        game: Cell(score, capped=game in capped)
+        for game, score in printed.scores[key].items()
+        if game in experiment.games
+    }
+    return Column(key, title, PAPER, cells)
+
+
+def _printed_column(experiment: Experiment, key: str) -> Column:
+    scores = paper.table(experiment.paper_table or "").scores[key]
+    cells = {game: Cell(score) for game, score in scores.items() if game in experiment.games}
+    return Column(key, PRINTED_TITLES.get(key, key), PRINTED, cells)
+
+
+def _judge(table: ScoreTable) -> None:
+    """Marks the best of each game and counts, among our columns and among the paper's, each beside the printed ones."""
+    rivals = [
+        column for column in table.columns if column.kind == PRINTED and column.key != "human"
+    ]
+    for kind in (PAPER, OURS):
+        columns = [column for column in table.columns if column.kind == kind]
+        group = {column.key: column for column in [*columns, *rivals]}
+        games = [
+            game for game in table.games if all(game in column.cells for column in group.values())
+        ]
+        table.compared_games[kind] = len(games) if columns else 0
+        if not columns or not games:
+            continue
+        scores = {key: column.scores for key, column in group.items()}
+        _mark_best(group, scores, games)
+        for key, number in statistics.best_counts(scores, games).items():
+            group[key].best = number
+        for column in columns:
+            within = {game: score for game, score in column.scores.items() if game in games}
+            column.above_human = statistics.count_above(within, paper.human_scores())
+            column.above_75_percent = statistics.count_above(within, paper.human_scores(), 0.75)
+
+
+def _mark_best(
+    group: Mapping[str, Column], scores: Mapping[str, Mapping[str, float]], games: Sequence[str]
+) -> None:
+    for game in games:
+        top = max(by_game[game] for by_game in scores.values())
+        for column in group.values():
+            cell = column.cells[game]
+            best = cell.mean == top
+            column.cells[game] = Cell(
+                cell.mean, cell.error, cell.runs, cell.capped, cell.short, best
+            )
+
+
+def number(value: float) -> str:
+    """A score as the paper writes it."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def text(cell: Cell) -> str:
+    """A cell without its bold: mean, standard error, star, dagger."""
+    error = ""
+    if cell.error is not None:
+        error = f" ± {number(round(cell.error, 0 if cell.error >= 100 else 1))}"
+    return f"{number(cell.mean)}{'*' * cell.capped}{'†' * cell.short}{error}"
+
+
+COUNTS = (
+    ("best in game", "best"),
+    ("> human", "above_human"),
+    ("> 75% human", "above_75_percent"),
+)
+
+
+def to_markdown(table: ScoreTable) -> str:
+    titles = [column.title + {PAPER: " (paper)"}.get(column.kind, "") for column in table.columns]
+    lines = [f"| game | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
+    for game in table.games:
+        cells = [column.cells.get(game) for column in table.columns]
+        if any(column.kind == OURS and game in column.cells for column in table.columns):
+            shown = [
+                "" if cell is None else f"**{text(cell)}**" if cell.best else text(cell)
+                for cell in cells
+            ]
+            lines.append(f"| {game} | {' | '.join(shown)} |")
+    for title, name in COUNTS:
+        counts = [getattr(column, name) for column in table.columns]
+        lines.append(f"| *{title}* | {' | '.join('' if c is None else str(c) for c in counts)} |")
+    return "\n".join(lines).replace("*†", "\\*†")
+
+
+def to_csv(table: ScoreTable) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            "game",
+            "column",
+            "source",
+            "mean",
+            "standard_error",
+            "runs",
+            "action_limit_reached",
+            "vae_trained_briefly",
+            "best",
+        ]
+    )
+    for game in table.games:
+        for column in table.columns:
+            cell = column.cells.get(game)
+            if cell is not None:
+                row = [
+                    cell.mean,
+                    cell.error,
+                    cell.runs,
+                    int(cell.capped),
+                    int(cell.short),
+                    int(cell.best),
+                ]
+                writer.writerow(
+                    [game, column.key, column.kind, *("" if v is None else v for v in row)]
+                )
+    return out.getvalue()

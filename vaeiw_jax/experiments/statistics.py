@@ -1,0 +1,180 @@
+"""What scores amount to: counts as the paper has them, and intervals, which it has not.
+
+Interquartile mean and stratified bootstrap are those of Agarwal et al. (NeurIPS 2021).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+Scores = Mapping[str, float]
+"""By game."""
+
+REPETITIONS = 2000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate, and where it lies with 95% confidence."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """Games won, tied and lost against another method; a tie is half a win."""
+
+    won: int
+    tied: int
+    lost: int
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two methods on the same games with the same seeds."""
+
+    pairs: int
+    won: int
+    tied: int
+    lost: int
+    games: int
+    p_value: float
+    """Of a Wilcoxon signed-rank test of the mean normalised difference in each game; NaN with too few games."""
+
+
+def mean(scores: Sequence[float]) -> float:
+    return float(np.mean(scores))
+
+
+def standard_error(scores: Sequence[float]) -> float | None:
+    """Of the mean; None where one run tells nothing of it."""
+    if len(scores) < 2:
+        return None
+    return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
+
+
+def best_counts(methods: Mapping[str, Scores], games: Iterable[str]) -> dict[str, int]:
+    """In how many games each method is the best; ties count for all who tie."""
+    counts = dict.fromkeys(methods, 0)
+    for game in games:
+        top = max(scores[game] for scores in methods.values())
+        for name, scores in methods.items():
+            counts[name] += scores[game] == top
+    return counts
+
+
+def count_above(scores: Scores, human: Scores, share: float = 1.0) -> int:
+    """In how many games a score exceeds so large a share of the human one."""
+    return sum(scores[game] > share * human[game] for game in scores.keys() & human.keys())
+
+
+def normalised(score: float, random: float, human: float) -> float:
+    """Percent of the way from random play to a human (the paper's Figure 1)."""
+    return 100 * (score - random) / (human - random)
+
+
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the middle half of the last axis."""
+    return stats.trim_mean(values, 0.25, axis=-1)
+
+
+def overall_mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the last axis."""
+    return values.mean(axis=-1)
+
+
+def bootstrap(
+    groups: Sequence[Sequence[float]],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> Interval:
+    """The statistic of all runs together, and its interval when the runs of each game are drawn again.
+
+    Args:
+      groups: the runs of each game.
+      statistic: of the last axis, along which the runs of all games lie.
+      repetitions: how often to draw.
+      seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    arrays = [np.asarray(group, float) for group in groups]
+    drawn = [rng.choice(array, (repetitions, len(array))) for array in arrays]
+    low, high = np.quantile(
+        statistic(np.concatenate(drawn, axis=1)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    )
+    return Interval(float(statistic(np.concatenate(arrays))), float(low), float(high))
+
+
+def wilson(successes: float, trials: int) -> Interval:
+    """A share and its Wilson score interval."""
+    z = float(stats.norm.ppf((1 + LEVEL) / 2))
+    share = successes / trials
+    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = (
+        z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
+    )
+    return Interval(share, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def share_won(ours: Scores, theirs: Scores) -> Share | None:
+    """Of the games both have scores in."""
+    games = ours.keys() & theirs.keys()
+    if not games:
+        return None
+    won = sum(ours[game] > theirs[game] for game in games)
+    tied = sum(ours[game] == theirs[game] for game in games)
+    return Share(won, tied, len(games) - won - tied, wilson(won + tied / 2, len(games)))
+
+
+def paired(
+    ours: Mapping[tuple[str, int], float], theirs: Mapping[tuple[str, int], float]
+) -> Paired | None:
+    """Compares runs of the same game and seed; scores are by game and seed."""
+    common = sorted(ours.keys() & theirs.keys())
+    if not common:
+        return None
+    differences = {key: ours[key] - theirs[key] for key in common}
+    games = sorted({game for game, _ in common})
+    by_game = [
+        _relative(
+            [differences[key] for key in common if key[0] == game],
+            [abs(scores[key]) for scores in (ours, theirs) for key in common if key[0] == game],
+        )
+        for game in games
+    ]
+    signs = np.sign(list(differences.values()))
+    return Paired(
+        pairs=len(common),
+        won=int((signs > 0).sum()),
+        tied=int((signs == 0).sum()),
+        lost=int((signs < 0).sum()),
+        games=len(games),
+        p_value=_signed_rank(by_game),
+    )
+
+
+def _relative(differences: list[float], sizes: list[float]) -> float:
+    """The mean difference on a scale that games share: points mean something else in each."""
+    return float(np.mean(differences)) / max(float(np.mean(sizes)), 1.0)
+
+
+def _signed_rank(differences: list[float]) -> float:
+    if np.count_nonzero(differences) < 6:  # five cannot reach 5% however they fall
+        return math.nan
+    return float(stats.wilcoxon(differences).pvalue)
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> tuple[float, float] | None:
+    """Spearman's rho and its p-value; None where there is too little to rank."""
+    if len(one) < 3 or len(set(one)) < 2 or len(set(other)) < 2:
+        return None
+    result = stats.spearmanr(one, other)
+    return float(result.statistic), float(result.pvalue)
