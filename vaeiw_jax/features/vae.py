@@ -1,6 +1,7 @@
 """What a trained encoder makes of a screen: atoms, as one compiled function gives them, at a fraction of its cost.
 
 The *canonical* posterior of a screen is that of one compiled function, given this screen alone. Atoms follow from it.
+(XLA cuts convolutions into as many parts as the process may use cores, and rounds accordingly.)
 Three things spare most of its work and change no atom:
 
 - Atoms are kept for the screens seen last.
