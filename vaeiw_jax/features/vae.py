@@ -1,11 +1,12 @@
 """What a trained encoder makes of a screen: atoms, as one compiled function gives them, at a fraction of its cost.
 
 The *canonical* posterior of a screen is that of one compiled function, given this screen alone. Atoms follow from it.
+(XLA cuts convolutions into as many parts as the process may use cores, and rounds accordingly.)
 Three things spare most of its work and change no atom:
 
 - Atoms are kept for the screens seen last.
 - `FastEncoder` gives the posterior up to rounding. It decides every feature but those so close to where they change
-  that rounding might matter: nearer than a margin, which is measured against the canonical posterior and four times
+  that rounding might matter: nearer than a margin, which is measured against the canonical posterior and eight times
   the largest error found.
 - Those left take the canonical value. It is kept for the position and what is seen there, so that a screen that differs
   elsewhere need not be encoded again.
@@ -39,7 +40,7 @@ SHIPPED = Path(__file__).parent.parent.parent / "checkpoints"
 
 CACHED_SCREENS = 20_000
 
-SAFETY = 4
+SAFETY = 8
 """How many times the largest rounding error that was found the margin is."""
 
 
