@@ -22,3 +22,8 @@ def test_planning_knows_neither_emulator_nor_network_nor_features():
 def test_features_know_no_planner_and_no_emulator():
     loaded = imported_by("vaeiw_jax.features")
     assert not loaded & {"ale_py", "vaeiw_jax.planning", "vaeiw_jax.atari"}
+
+
+def test_playing_waits_for_no_jax():
+    loaded = imported_by("vaeiw_jax.episodes, vaeiw_jax.features.vae, launch.play")
+    assert not loaded & {"jax", "flax", "orbax", "optax"}

@@ -123,7 +123,7 @@ def test_a_worker_whose_planner_was_killed_leaves():
 
 def play(number, config, disturb=False):
     episode = Episode(config, seed=1, emulators=number)
-    pool = episode.planner._world.pool if number else None
+    pool = episode.planner.world.pool if number else None
     if disturb:
 
         def kill():

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
@@ -150,6 +151,28 @@ class Atari:
                 watch(self._emulator.getScreenRGB())
         after = self._snapshot()
         return Transition(after, float(reward), after.lives, after.terminal)
+
+    def bare_rate(
+        self, snapshots: Sequence[Snapshot], seconds: float, rng: np.random.Generator
+    ) -> float:
+        """Steps a second if nothing is done but to restore, act, clone and fetch the screen.
+
+        That is the most any planner with one emulator can generate. Steps are random ones from the given snapshots.
+        """
+        emulator, frameskip = self._emulator, self.config.frameskip
+        states = [ale_py.ALEState(snapshot.state) for snapshot in snapshots]
+        steps, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            emulator.restoreState(states[rng.integers(len(states))])
+            action = self._actions[rng.integers(len(self._actions))]
+            for _ in range(frameskip):
+                emulator.act(action)
+            emulator.cloneState()
+            emulator.getScreen()
+            steps += 1
+        rate = steps / (time.perf_counter() - start)
+        self._current = b""  # the emulator stands elsewhere now
+        return rate
 
     def _snapshot(self) -> Snapshot:
         emulator = self._emulator

@@ -41,6 +41,16 @@ _TRIES = 3
 """Workers that may fail at the same question before it is blamed."""
 
 
+def default_rollouts_in_flight(cores: int) -> int:
+    """How many rollouts keep so many cores busy, where the clock decides what is found in any case."""
+    return 2 * cores if cores > 1 else 1
+
+
+def default_emulators(rollouts_in_flight: int, cores: int) -> int:
+    """How many emulator processes to use: one per core, as far as there are rollouts to keep them busy."""
+    return min(cores, rollouts_in_flight - 1) if cores > 1 else 0
+
+
 class EmulatorPool:
     """Workers with one emulator each. Answers come in the order of the questions, whoever found them.
 

@@ -8,10 +8,12 @@ batch it is in, the order of summation or the device.
 
 import functools
 import math
+from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+
+if TYPE_CHECKING:
+    import jax  # takes half a second to load, and play makes its frames without it
 
 SCREEN_SHAPE = (210, 160)
 FRAME_SIZE = 128
@@ -45,8 +47,11 @@ GREY = np.rint(RGB @ np.array([0.2989, 0.587, 0.114])).astype(np.float32)
 """float32[256]: the grey level of each palette byte, a whole number from 0 to 236."""
 
 
-def frames(screens: jax.Array | np.ndarray) -> jax.Array:
+def frames(screens: "jax.Array | np.ndarray") -> "jax.Array":
     """screens: uint8[..., rows, columns] -> frames: float32[..., 128, 128], grey in [0, 1]."""
+    import jax
+    import jax.numpy as jnp
+
     rows, row_sums = _resize_weights(screens.shape[-2])
     columns, column_sums = _resize_weights(screens.shape[-1])
     grey = jnp.asarray(GREY)[screens]

@@ -1,4 +1,7 @@
+import os
 import re
+import subprocess
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -13,9 +16,8 @@ from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, Setting, create, vae
 from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.vae import checkpoints, latents
+from vaeiw_jax.vae import checkpoints, codes, latents
 from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.fast_encoder import FastEncoder
 from vaeiw_jax.vae.networks import VAE
 
 MODELS = {
@@ -67,33 +69,6 @@ def seen(screen):
     return SimpleNamespace(screen=screen)
 
 
-@pytest.mark.parametrize("bits", [4, 6])
-def test_atoms_are_the_bits_that_the_model_gives(saved, real_screens, bits):
-    model, variables, directory = saved
-    if bits == 6 and model.latent_kind == "bernoulli":
-        return  # their bits are one each
-    config = FeaturesConfig(f"vae:{directory}", threshold=0.6, quantisation_bits=bits)
-    features = create(config, SETTING)
-    encode = jax.jit(lambda frames: VAE(model).apply(variables, frames, False, method="encode"))
-    for screen in real_screens("Pong", 6)[1::2]:
-        posterior = encode(screens.frames(screen[None])[..., None])
-        expected = np.asarray(latents.bits(model, posterior, 0.6, bits)[0])
-        atoms = features.atoms(seen(screen), None)
-        assert atoms.dtype == np.int32
-        assert len(expected) == features.num_features
-        assert 0 < len(atoms) < features.num_features
-        near = nearest_to_an_edge(model, np.asarray(posterior), bits)
-        unsure = np.setxor1d(atoms, expected.nonzero()[0])
-        assert not len(unsure) or near < 1e-4
-
-
-def nearest_to_an_edge(model, posterior, bits):
-    """How close a value comes to where its bits change: there two compilations may round apart."""
-    edges = [np.log(0.6 / 0.4)] if model.latent_kind == "bernoulli" else latents.bin_edges(bits)
-    values = posterior[..., : model.channels]
-    return np.abs(values[..., None] - np.asarray(edges)).min()
-
-
 @pytest.fixture(scope="module")
 def many_screens(real_screens):
     """Screens of several games, in an order that is none's."""
@@ -103,107 +78,103 @@ def many_screens(real_screens):
 
 
 @pytest.fixture(scope="module")
-def canonical(saved, many_screens):
-    """What the canonical encoder of the saved model makes of the many screens."""
+def posteriors(saved, many_screens):
+    """What the network, as JAX computes it, makes of the many screens."""
     model, variables, _ = saved
-    encode = vae.canonical_encoder(model, variables, SETTING.screen_shape)
-    return [encode(screen) for screen in many_screens]
+    encode = jax.jit(lambda frames: VAE(model).apply(variables, frames, False, method="encode"))
+    return [np.asarray(encode(screens.frames(screen[None])[..., None])) for screen in many_screens]
 
 
 SETTINGS = {
     "threshold": {},
     "low threshold": {"threshold": 0.3},
-    "sampled": {"sample_features": True},
     "4 bits": {"quantisation_bits": 4},
     "6 bits": {"quantisation_bits": 6},
 }
 
+ROUNDING = 1e-4
+"""How close to where a feature changes a value must be for it to be rounding that decides."""
 
-@pytest.mark.parametrize("safety", [vae.SAFETY, 500], ids=["few unsure", "many unsure"])
+
 @pytest.mark.parametrize("chosen", SETTINGS)
-def test_atoms_are_the_canonical_ones_exactly(
-    saved, many_screens, canonical, chosen, safety, monkeypatch
+def test_atoms_are_the_bits_of_the_network_but_for_rounding(
+    saved, many_screens, posteriors, chosen
 ):
-    """In an order drawn at random, with few or with many features left to the canonical encoder."""
     model, _, directory = saved
     if ("bits" in chosen) != (model.latent_kind == "gaussian"):
         return  # a setting of the other latents
-    monkeypatch.setattr(vae, "SAFETY", safety)
     config = FeaturesConfig(f"vae:{directory}", **SETTINGS[chosen])
     features = create(config, SETTING)
-    settled = counted(features._settled, "_canonical")
-    for screen, posterior in zip(many_screens, canonical, strict=True):
-        expected = canonical_atoms(model, config, posterior, screen)
-        assert features.atoms(seen(screen), None).tolist() == expected.tolist()
-    if safety == 500:
-        assert settled.calls
+    for screen, posterior in zip(many_screens, posteriors, strict=True):
+        bits = latents.bits(model, posterior, config.threshold, config.quantisation_bits)
+        expected = np.flatnonzero(bits)
+        atoms = features.atoms(seen(screen), None)
+        assert atoms.dtype == np.int32
+        assert 0 < len(atoms) < features.num_features == bits.size
+        different = np.setxor1d(atoms, expected)
+        assert (to_an_edge(model, config, posterior)[different] < ROUNDING).all()
 
 
-def counted(owner, name):
-    """Counts the calls of a method from now on."""
-    count, method = SimpleNamespace(calls=0), getattr(owner, name)
-
-    def counting(*arguments):
-        count.calls += 1
-        return method(*arguments)
-
-    setattr(owner, name, counting)
-    return count
+def to_an_edge(model, config, posterior):
+    """float[num_features]: how far each feature's value is from where features change."""
+    if model.latent_kind == "bernoulli":
+        return np.abs(posterior.ravel() - np.log(config.threshold / (1 - config.threshold)))
+    values = posterior[..., : model.channels].reshape(-1, 1)
+    distances = np.abs(values - codes.bin_edges(config.quantisation_bits)).min(axis=1)
+    return np.repeat(distances, config.quantisation_bits)
 
 
-def canonical_atoms(model, config, posterior, screen):
-    if config.sample_features:
+def test_sampled_features_have_the_network_s_probabilities(saved, many_screens, posteriors):
+    model, _, directory = saved
+    if model.latent_kind == "gaussian":
+        return
+    features = create(FeaturesConfig(f"vae:{directory}", sample_features=True), SETTING)
+    for screen, posterior in zip(many_screens[:10], posteriors, strict=False):
         digest = vae._digest(screen.ravel().view(np.uint64)).tobytes()
-        draws = np.random.default_rng(int.from_bytes(digest)).random(posterior.shape)
-        features = draws < 1 / (1 + np.exp(-posterior.astype(np.float64)))
-        return np.flatnonzero(features)
-    bits = latents.bits(model, posterior[None], config.threshold, config.quantisation_bits)
-    return np.flatnonzero(np.asarray(bits))
+        draws = np.random.default_rng(int.from_bytes(digest)).random(posterior.size)
+        chances = 1 / (1 + np.exp(-posterior.ravel().astype(np.float64)))
+        atoms = features.atoms(seen(screen), None)
+        different = np.setxor1d(atoms, np.flatnonzero(draws < chances))
+        assert (np.abs(draws - chances)[different] < ROUNDING).all()
 
 
-def test_the_canonical_posterior_of_a_position_depends_on_what_it_sees_alone(
-    saved, many_screens, canonical
-):
-    """Which is why it may be kept for other screens: to the last bit."""
-    model, variables, _ = saved
-    fast = FastEncoder(model, variables, SETTING.screen_shape)
-    known, met_again = {}, 0
-    for screen, posterior in zip(many_screens, canonical, strict=True):
-        ids = fast.encode(screen)[1]
-        for position in np.ndindex(ids.shape):
-            key = (*position, int(ids[position]))
-            met_again += key in known
-            assert (
-                known.setdefault(key, posterior[position].tobytes())
-                == posterior[position].tobytes()
-            )
-    assert met_again
-    assert fast.generation == 0
+def test_arithmetic_is_float32_whatever_a_model_was_trained_with(tmp_path, many_screens):
+    made = {}
+    for dtype in ("float32", "bfloat16"):
+        model = ModelConfig(dtype=dtype)
+        checkpoints.save_model(tmp_path / dtype, model, variables_of(model), {"game": "Pong"})
+        features = create(FeaturesConfig(f"vae:{tmp_path / dtype}"), SETTING)
+        made[dtype] = [features.atoms(seen(screen), None).tolist() for screen in many_screens]
+    assert made["float32"] == made["bfloat16"]
 
 
-def test_what_was_settled_is_not_computed_again(small, real_screens, monkeypatch):
-    monkeypatch.setattr(vae, "SAFETY", 500)
-    features = create(FeaturesConfig(f"vae:{small}"), SETTING)
-    settled = counted(features._settled, "_canonical")
-    first, second = (
-        features._features(screen, b"") for screen in [real_screens("Pong", 9)[-1]] * 2
+ATOMS_ON_CORES = """
+import os, sys
+cores, model, screens = sys.argv[1:]
+os.sched_setaffinity(0, [int(core) for core in cores.split(",")])
+from types import SimpleNamespace
+import numpy as np
+from vaeiw_jax.features import FeaturesConfig, Setting, create
+features = create(FeaturesConfig(f"vae:{model}"), Setting("Pong", (210, 160)))
+for screen in np.load(screens):
+    print(features.atoms(SimpleNamespace(screen=screen), None).tolist())
+"""
+
+
+def test_atoms_are_the_same_on_one_core_and_on_all(small, tmp_path, many_screens):
+    np.save(tmp_path / "screens.npy", many_screens)
+    usable = [str(core) for core in os.sched_getaffinity(0)]
+    one, all_ = (
+        subprocess.run(
+            [sys.executable, "-c", ATOMS_ON_CORES, cores, small, tmp_path / "screens.npy"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for cores in (usable[0], ",".join(usable))
     )
-    assert settled.calls == 1
-    assert (first == second).all()
-
-
-def test_a_model_the_fast_encoder_does_not_cover_is_encoded_by_the_canonical_one(
-    tmp_path, real_screens
-):
-    model = ModelConfig(dtype="bfloat16")
-    variables = variables_of(model)
-    checkpoints.save_model(tmp_path, model, variables, {"game": "Pong"})
-    config = FeaturesConfig(f"vae:{tmp_path}")
-    features = create(config, SETTING)
-    screen = real_screens("Pong", 5)[-1]
-    canonical = vae.canonical_encoder(model, variables, SETTING.screen_shape)
-    expected = canonical_atoms(model, config, canonical(screen), screen)
-    assert features.atoms(seen(screen), None).tolist() == expected.tolist()
+    assert one == all_
+    assert len(one.splitlines()) == len(many_screens)
 
 
 def test_threads_may_ask_at_once(small, many_screens):

@@ -14,6 +14,7 @@ from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.runs import Run
 from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 
 
@@ -26,8 +27,8 @@ def random_variables(model: ModelConfig) -> dict:
         positive = name.endswith(("var", "scale"))
         return (np.abs(values) + 0.5 if positive else values).astype(np.float32)
 
-    shapes = checkpoints.variable_shapes(model)
-    flat = {name: draw(name, entry.shape) for name, entry in shapes.items()}
+    shapes = variable_shapes(model)
+    flat = {name: draw(name, shape) for name, shape in shapes.items()}
     nested: dict = {}
     for name, array in flat.items():
         *folders, last = name.split("/")

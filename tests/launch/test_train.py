@@ -12,6 +12,7 @@ from tests import train_process
 from tests.random_play import random_screens
 from vaeiw_jax import frames
 from vaeiw_jax.vae import checkpoints, metrics
+from vaeiw_jax.vae.architecture import variable_shapes
 
 STEPS = 10
 FLAGS = ("--epochs=2", "--batch_size=2", "--checkpoint_every=2", "--picture_every=0", "--keep=2")
@@ -69,7 +70,7 @@ def test_the_model_is_that_of_the_best_validation(whole_run: Path) -> None:
 def assert_same_run(workdir: Path, expected: Path) -> None:
     """Parameters bit for bit, metrics line by line."""
     (config, ours), (_, theirs) = (checkpoints.load_model(d / "model") for d in (workdir, expected))
-    for name in checkpoints.variable_shapes(config):
+    for name in variable_shapes(config):
         ours_leaf, theirs_leaf = ours, theirs
         for part in name.split("/"):
             ours_leaf, theirs_leaf = ours_leaf[part], theirs_leaf[part]

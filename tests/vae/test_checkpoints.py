@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import flax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 
 CONFIG = ModelConfig()
@@ -21,10 +23,10 @@ CONFIG = ModelConfig()
 def random_variables(config: ModelConfig, seed: int = 0) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
     arrays = {
-        name: generator.normal(size=shape.shape).astype(shape.dtype)
-        for name, shape in checkpoints.variable_shapes(config).items()
+        name: generator.normal(size=shape).astype(np.float32)
+        for name, shape in variable_shapes(config).items()
     }
-    return checkpoints.flax.traverse_util.unflatten_dict(arrays, sep="/")
+    return flax.traverse_util.unflatten_dict(arrays, sep="/")
 
 
 @pytest.mark.parametrize(

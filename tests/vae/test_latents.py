@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import latents
+from vaeiw_jax.vae import codes, latents
 from vaeiw_jax.vae.config import ModelConfig
 
 BERNOULLI = ModelConfig(latent="4x4x2")
@@ -100,7 +100,7 @@ def test_prior_samples_follow_the_prior() -> None:
 def test_bins_have_equal_probability(quantisation_bits: int) -> None:
     bins = 2**quantisation_bits
     expected = scipy.stats.norm.ppf(np.arange(1, bins) / bins)
-    np.testing.assert_allclose(latents.bin_edges(quantisation_bits), expected, atol=1e-6)
+    np.testing.assert_allclose(codes.bin_edges(quantisation_bits), expected, atol=1e-6)
 
 
 def test_bernoulli_bits_are_the_latents_more_probable_than_the_threshold() -> None:
@@ -144,14 +144,14 @@ def test_number_of_features(config: ModelConfig, quantisation_bits: int, count: 
     bits = latents.bits(config, posterior, quantisation_bits=quantisation_bits)
     assert bits.shape == (2, count)
     assert bits.dtype == bool
-    assert latents.num_features(config, quantisation_bits) == count
+    assert codes.num_features(config, quantisation_bits) == count
 
 
 def test_impossible_thresholds_and_bits_are_refused() -> None:
     with pytest.raises(UserError, match="threshold must lie between 0 and 1, not 1"):
         latents.bits(BERNOULLI, posterior_of(BERNOULLI, 0.0), threshold=1)
     with pytest.raises(UserError, match="quantisation_bits must be from 1 to 8, not 0"):
-        latents.bin_edges(0)
+        codes.bin_edges(0)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 import dataclasses
 
+import flax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.vae import pairs
-from vaeiw_jax.vae import networks
+from vaeiw_jax.vae import latents, networks
+from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -34,6 +36,19 @@ def test_outputs_in_evaluation_equal_pytorch(name: str) -> None:
 
     for actual, tensor in zip(output, expected, strict=True):
         assert_close(actual, pairs.from_torch(tensor))
+
+
+@EVERY_MODEL
+def test_variables_have_the_shapes_that_are_expected_of_saved_ones(name: str) -> None:
+    config = pairs.MODELS[name]
+
+    def init(key):
+        frames = jnp.zeros((1, 128, 128, 1))
+        return VAE(config).init(key, frames, latents.noise(config, key, 1), False)
+
+    made = flax.traverse_util.flatten_dict(jax.eval_shape(init, jax.random.key(0)), sep="/")
+    assert {name: array.shape for name, array in made.items()} == variable_shapes(config)
+    assert {array.dtype for array in made.values()} == {np.dtype("float32")}
 
 
 @EVERY_MODEL

@@ -1,47 +1,33 @@
-"""What a trained encoder makes of a screen: atoms, as one compiled function gives them, at a fraction of its cost.
+"""What a trained encoder makes of a screen: atoms.
 
-The *canonical* posterior of a screen is that of one compiled function, given this screen alone. Atoms follow from it.
-(XLA cuts convolutions into as many parts as the process may use cores, and rounds accordingly.)
-Three things spare most of its work and change no atom:
+They follow from the posterior that `FastEncoder` computes, in float32 and whatever arithmetic the model was trained
+with. It is a function of screen and model to the last bit: neither what was encoded before, nor threads, nor the number
+of cores change it. From that of the network as XLA compiles it, it differs by rounding, so that a feature may differ
+whose value lies within a few millionths of where it changes.
 
-- Atoms are kept for the screens seen last.
-- `FastEncoder` gives the posterior up to rounding. It decides every feature but those so close to where they change
-  that rounding might matter: nearer than a margin, which is measured against the canonical posterior and eight times
-  the largest error found.
-- Those left take the canonical value. It is kept for the position and what is seen there, so that a screen that differs
-  elsewhere need not be encoded again.
+Atoms are kept for the screens seen last.
 """
 
-import hashlib
 import math
-import os
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
-import flax
-import jax
 import numba
 import numpy as np
 
-from vaeiw_jax import screens
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
-from vaeiw_jax.vae import checkpoints, convolutions, latents
+from vaeiw_jax.vae import checkpoints, codes
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.fast_encoder import FastEncoder
-from vaeiw_jax.vae.networks import VAE
 
 SHIPPED = Path(__file__).parent.parent.parent / "checkpoints"
 """The trained models that come with the project, one folder per game."""
 
 CACHED_SCREENS = 20_000
-
-SAFETY = 8
-"""How many times the largest rounding error that was found the margin is."""
 
 
 class Seen(Protocol):
@@ -72,16 +58,11 @@ class VAEFeatures:
             )
         self._config = config
         self._edges = _edges(self._model, config)
-        self.num_features = latents.num_features(self._model, config.quantisation_bits)
+        self.num_features = codes.num_features(self._model, config.quantisation_bits)
         self._word = np.uint64 if math.prod(setting.screen_shape) % 8 == 0 else np.uint8
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._cache_lock = threading.Lock()
-        self._canonical = canonical_encoder(self._model, variables, setting.screen_shape)
-        self._settled = _Settled(self._canonical)
-        self._fast = None
-        if FastEncoder.covers(self._model):
-            self._fast = FastEncoder(self._model, variables, setting.screen_shape)
-            self._margin = SAFETY * self._largest_error(setting.screen_shape)
+        self._encoder = FastEncoder(self._model, variables, setting.screen_shape)
 
     @staticmethod
     def _warn_of_another_game(directory: Path, game: str) -> None:
@@ -108,17 +89,7 @@ class VAEFeatures:
         draws = None
         if self._config.sample_features:  # with a generator that is this screen's own
             draws = np.random.default_rng(int.from_bytes(digest)).random(self._model.num_latents)
-        if self._fast is None:
-            return self._decide(self._canonical(screen), draws)
-        posterior, ids, generation = self._fast.encode(screen)
-        features = self._decide(posterior - self._margin, draws)
-        unsure = features != self._decide(posterior + self._margin, draws)
-        if not unsure.any():
-            return features
-        positions = np.flatnonzero(unsure.reshape(ids.size, -1).any(axis=1))
-        canonical = self._settled.posterior(screen, positions, ids, generation)
-        posterior[np.unravel_index(positions, ids.shape)] = canonical
-        return self._decide(posterior, draws)
+        return self._decide(self._encoder.encode(screen), draws)
 
     def _decide(self, posterior: np.ndarray, draws: np.ndarray | None) -> np.ndarray:
         """The features of a posterior, as `latents.bits` gives them: bool[num_features].
@@ -135,76 +106,6 @@ class VAEFeatures:
         bins = np.searchsorted(self._edges, means, side="right")
         shifts = np.arange(self._config.quantisation_bits - 1, -1, -1)
         return (bins[:, None] >> shifts & 1).astype(np.bool_).ravel()
-
-    def _largest_error(self, screen_shape: tuple[int, int]) -> float:
-        """How far the fast posterior is from the canonical one, at most, on screens full of random blocks.
-
-        Errors grow with the values, so those are left out that are far from where features change.
-        """
-        assert self._fast is not None
-        near = 2 * np.abs(self._edges).max() + 4
-        largest = 0.0
-        for screen in _random_blocks(screen_shape):
-            posterior, canonical = self._fast.encode(screen)[0], self._canonical(screen)
-            errors = np.abs(posterior - canonical)
-            close = np.abs(canonical) < near
-            largest = max(largest, float(errors[close if close.any() else ...].max()))
-        self._fast.forget()
-        return largest
-
-
-class _Settled:
-    """Canonical posteriors at single positions, by what is seen there.
-
-    Every output of the compiled encoder depends on the pixels it sees and on its position (where rounding may differ),
-    but on nothing else of the screen.
-    """
-
-    def __init__(self, canonical: Callable[[np.ndarray], np.ndarray]):
-        self._canonical = canonical
-        self._known: dict[tuple[int, int], np.ndarray] = {}
-        self._generation = -1
-        self._lock = threading.Lock()
-
-    def posterior(
-        self, screen: np.ndarray, positions: np.ndarray, ids: np.ndarray, generation: int
-    ) -> np.ndarray:
-        """float32[n, posterior_channels], at the given positions of a screen.
-
-        Args:
-          screen: uint8[rows, columns].
-          positions: int[n], H and W as one index.
-          ids: int32[H, W], what is seen at all positions.
-          generation: in which the ids were given.
-        """
-        keys = list(zip(positions.tolist(), ids.ravel()[positions].tolist(), strict=True))
-        with self._lock:
-            if generation != self._generation:
-                self._known.clear()
-                self._generation = generation
-            if not all(key in self._known for key in keys):
-                canonical = self._canonical(screen)
-                rows = canonical.reshape(-1, canonical.shape[-1])
-                self._known.update({key: rows[key[0]].copy() for key in keys})
-            return np.stack([self._known[key] for key in keys])
-
-
-def canonical_encoder(
-    model: ModelConfig, variables: Any, screen_shape: tuple[int, int]
-) -> Callable[[np.ndarray], np.ndarray]:
-    """The compiled function from a screen, uint8[rows, columns], to its posterior, float32[H, W, channels]."""
-    network = VAE(model)
-
-    def posterior(variables: Any, screen: jax.Array) -> jax.Array:
-        frames = screens.frames(screen[None])[..., None]
-        return cast(jax.Array, network.apply(variables, frames, False, method="encode"))[0]
-
-    _keep_compiled_code()
-    jitted = jax.jit(posterior, compiler_options=convolutions.compiler_options())
-    shapes = flax.traverse_util.unflatten_dict(checkpoints.variable_shapes(model), sep="/")
-    compiled = jitted.lower(shapes, jax.ShapeDtypeStruct(screen_shape, np.uint8)).compile()
-    on_device = jax.device_put(variables)
-    return lambda screen: np.asarray(compiled(on_device, screen))
 
 
 _SEEDS, _MULTIPLIERS = np.random.default_rng(0).integers(1, 2**64, (2, 8), np.uint64) | 1
@@ -232,35 +133,11 @@ def _true_features(packed, number):  # type: ignore[no-untyped-def]
     return places[:found].copy()
 
 
-def _keep_compiled_code() -> None:
-    """Lets XLA keep what it compiles in the user's cache directory, unless it was told where to.
-
-    Code is for one kind of CPU: a home directory may be shared by several.
-    """
-    if jax.config.values["jax_compilation_cache_dir"] is not None:
-        return
-    cpu = Path("/proc/cpuinfo")
-    features = cpu.read_text().partition("\n\n")[0] if cpu.exists() else ""
-    lines = [line for line in features.splitlines() if line.startswith(("model name", "flags"))]
-    kind = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    jax.config.update("jax_compilation_cache_dir", str(home / "vaeiw_jax" / f"xla-{kind}"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-
-
 def _edges(model: ModelConfig, config: FeaturesConfig) -> np.ndarray:
     """The values of a logit, or of a mean, at which features change: float32[n], rising."""
     if model.latent_kind == "gaussian":
-        return latents.bin_edges(config.quantisation_bits)
+        return codes.bin_edges(config.quantisation_bits)
     return np.array([np.log(config.threshold / (1 - config.threshold))], np.float32)
-
-
-def _random_blocks(screen_shape: tuple[int, int]) -> list[np.ndarray]:
-    """Screens of randomly coloured squares, from one pixel to 32 wide: uint8[rows, columns]."""
-    rng = np.random.default_rng(0)
-    rows, columns = (np.arange(side) for side in screen_shape)
-    colours = rng.integers(256, size=(6, *screen_shape), dtype=np.uint8)
-    return [image[np.ix_(rows >> i, columns >> i)] for i, image in enumerate(colours)]
 
 
 def model_directory(name: str, game: str) -> Path:

@@ -60,7 +60,7 @@ class Planner:
     ):
         self.config = config
         self._table = NoveltyTable(num_features, config.width)
-        self._world = world
+        self.world = world
         self._rng = rng
         self._clock = clock
         self._root_atoms = world.atoms(snapshot, None)
@@ -74,7 +74,7 @@ class Planner:
             self.tree,
             self._root_atoms,
             self._table,
-            self._world,
+            self.world,
             self._rng,
             self._clock,
         )
@@ -90,8 +90,8 @@ class Planner:
         before = tree.snapshots[ROOT]
         child = int(tree.children[ROOT, action])
         if child == NO_NODE:
-            self._world.ask(before, action)
-            child = tree.add(ROOT, action, self._world.answer().transition, utility=0.0)
+            self.world.ask(before, action)
+            child = tree.add(ROOT, action, self.world.answer().transition, utility=0.0)
         transition = Transition(
             tree.snapshots[child],
             float(tree.reward[child]),
@@ -99,10 +99,10 @@ class Planner:
             bool(tree.terminal[child]),
         )
         if self.config.caching == "partial":
-            self._root_atoms = self._world.atoms(transition.snapshot, before)
+            self._root_atoms = self.world.atoms(transition.snapshot, before)
             tree.reroot(child)
         else:
-            self._root_atoms = self._world.atoms(transition.snapshot, None)
+            self._root_atoms = self.world.atoms(transition.snapshot, None)
             self.tree = Tree(tree.num_actions, transition.snapshot, transition.lives)
         return transition
 

@@ -3,6 +3,8 @@
 Two kinds. A *model* is what planning needs, in one small folder that any version of the libraries
 reads: `config.json` and compressed weights, whose digest the config holds. A *training checkpoint*
 is the full state of a training run, written by Orbax in the background.
+
+JAX and Orbax, which take seconds to load, are loaded by who saves: planning only reads models.
 """
 
 import contextlib
@@ -20,22 +22,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import absl.logging
-import flax
-import jax
 import numpy as np
-import orbax.checkpoint as ocp
-from orbax.checkpoint.checkpoint_managers import (
-    AnyPreservationPolicy,
-    BestN,
-    LatestN,
-)
 
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.screens import FRAME_SIZE
-from vaeiw_jax.vae import latents
+from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.networks import VAE
 
 CONFIG = "config.json"
 FORMAT = "vaeiw_jax model 1"
@@ -91,7 +83,7 @@ def load_model(directory: Path) -> tuple[ModelConfig, dict[str, Any]]:
         )
     arrays = durable.read_arrays(path)
     _check_shapes(config, arrays, directory)
-    return config, flax.traverse_util.unflatten_dict(arrays, sep="/")
+    return config, _nest(arrays)
 
 
 def model_description(directory: Path) -> dict[str, Any]:
@@ -105,21 +97,14 @@ def model_description(directory: Path) -> dict[str, Any]:
     return description
 
 
-def variable_shapes(config: ModelConfig) -> dict[str, jax.ShapeDtypeStruct]:
-    """The name (such as "params/encoder/conv_0/kernel"), shape and type of every variable."""
-
-    def init(key: jax.Array) -> Any:
-        frames = jax.numpy.zeros((1, FRAME_SIZE, FRAME_SIZE, 1))
-        return VAE(config).init(key, frames, latents.noise(config, key, 1), False)
-
-    return _flatten(jax.eval_shape(init, jax.random.key(0)))
-
-
 class TrainingCheckpoints:
     """The checkpoints of a training run: the latest few and the best by validation loss."""
 
     def __init__(self, directory: Path, keep: int = 3) -> None:
         """Opens `directory`, which is made if need be; halves that a crash left are removed."""
+        import orbax.checkpoint as ocp
+        from orbax.checkpoint.checkpoint_managers import AnyPreservationPolicy, BestN, LatestN
+
         self._directory = directory
 
         def validation_loss(metrics: Mapping[str, float]) -> float:
@@ -158,6 +143,9 @@ class TrainingCheckpoints:
 
         On the CPU Orbax would read the very memory that the next step overwrites, hence the copy.
         """
+        import jax
+        import orbax.checkpoint as ocp
+
         arrays = jax.tree.map(lambda array: np.array(array, copy=True), state)
         about = {"config": dict(config), "metrics": dict(metrics or {}), "sha256": _digest(arrays)}
         if step == self.latest_step():
@@ -173,6 +161,9 @@ class TrainingCheckpoints:
 
     def restore(self, step: int, like: State) -> State:
         """The state saved at `step`, as NumPy arrays; `like` gives structure, shapes and types."""
+        import jax
+        import orbax.checkpoint as ocp
+
         path = self._directory / str(step)
         template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), like)
         try:
@@ -239,9 +230,25 @@ def _said_in_a_sentence(directory: Path) -> Iterator[None]:
         raise
 
 
-def _flatten(variables: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(variables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested dictionaries to one, whose names are paths such as "params/encoder/conv_0/kernel"."""
-    return flax.traverse_util.flatten_dict(dict(variables), sep="/")
+    flat = {}
+    for name, value in variables.items():
+        path = f"{prefix}{name}"
+        flat |= _flatten(value, f"{path}/") if isinstance(value, Mapping) else {path: value}
+    return flat
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """What `_flatten` made one dictionary of."""
+    nested: dict[str, Any] = {}
+    for path, value in flat.items():
+        *folders, name = path.split("/")
+        inner = nested
+        for folder in folders:
+            inner = inner.setdefault(folder, {})
+        inner[name] = value
+    return nested
 
 
 def _check_shapes(config: ModelConfig, arrays: Mapping[str, np.ndarray], directory: Path) -> None:
@@ -251,16 +258,18 @@ def _check_shapes(config: ModelConfig, arrays: Mapping[str, np.ndarray], directo
             raise UserError(f"the model for {directory} lacks {name}")
         if name not in expected:
             raise UserError(f"the model for {directory} has {name}, unknown to {config}")
-        if arrays[name].shape != expected[name].shape or arrays[name].dtype != expected[name].dtype:
+        if arrays[name].shape != expected[name] or arrays[name].dtype != np.float32:
             raise UserError(
                 f"{name} of the model for {directory} is"
                 f" {arrays[name].dtype}{list(arrays[name].shape)}, but its config asks for"
-                f" {expected[name].dtype}{list(expected[name].shape)}"
+                f" float32{list(expected[name])}"
             )
 
 
 def _digest(tree: Any) -> str:
     """SHA-256 of the names, types, shapes and values of a tree of NumPy arrays."""
+    import jax
+
     digest = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)

@@ -13,8 +13,8 @@ import numpy as np
 from vaeiw_jax import screens
 from vaeiw_jax.screens import FRAME_SIZE
 from vaeiw_jax.vae import patches
+from vaeiw_jax.vae.architecture import ENCODER_LAYERS, NORM_EPSILON
 from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.networks import _ENCODER_LAYERS, NORM_EPSILON
 from vaeiw_jax.vae.patches import INNER, LAST, OUTER, STRIDED, TILE_COLUMNS, Layer, Resize
 
 CAPACITY = 2**16
@@ -25,9 +25,7 @@ REFERENCES = 16
 
 
 class FastEncoder:
-    """Encodes screens; threads may share one, and take turns.
-
-    It covers every network of `networks.py` in float32.
+    """Encodes screens; threads may share one, and take turns. It computes in float32, whatever the config says.
 
     A posterior is a function of the screen alone, to the last bit, for each patch goes through the same arithmetic
     whenever it is first met; nothing is carried from one screen to the next but what is equal on both.
@@ -55,24 +53,11 @@ class FastEncoder:
         self._channels = config.posterior_channels
         self._lock = threading.Lock()
         self.generation = -1
-        """How often everything was forgotten: ids mean something within a generation only."""
+        """How often everything was forgotten."""
         self._forget_all()
 
-    @staticmethod
-    def covers(config: ModelConfig) -> bool:
-        return config.dtype == "float32"
-
-    def encode(self, screen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """The posterior of a screen.
-
-        Args:
-          screen: uint8[rows, columns] palette colours.
-
-        Returns:
-          posterior: float32[H, W, posterior_channels].
-          ids: int32[H, W]; positions with the same id see the same pixels.
-          generation: in which these ids were given.
-        """
+    def encode(self, screen: np.ndarray) -> np.ndarray:
+        """The posterior, float32[H, W, posterior_channels], of a screen, uint8[rows, columns] of palette colours."""
         with self._lock:
             if not self._has_room():
                 self._forget_all()
@@ -85,14 +70,8 @@ class FastEncoder:
                 screen, self._references, like, into, known == 0, self._layers, self._resize
             )
             self._encoded += 1
-            ids = self._references.grids[-1][into, 1:-1, 1:-1].copy()
-            posterior = self._layers[-1].values.take(ids, axis=0)[..., : self._channels]
-            return posterior, ids, self.generation
-
-    def forget(self) -> None:
-        """Empties the tables."""
-        with self._lock:
-            self._forget_all()
+            ids = self._references.grids[-1][into, 1:-1, 1:-1]
+            return self._layers[-1].values.take(ids, axis=0)[..., : self._channels]
 
     def _has_room(self) -> bool:
         return all(
@@ -112,7 +91,7 @@ def _layers(config: ModelConfig, variables: Mapping[str, Any], capacity: int) ->
     """The encoder's convolutions in order, with BatchNorm folded in where it follows one alone."""
     params, averages = variables["params"]["encoder"], variables["batch_stats"]["encoder"]
     layer = functools.partial(_layer, capacity, config.variant == "paper")
-    *strided, (_, last_padding) = _ENCODER_LAYERS[config.height]
+    *strided, (_, last_padding) = ENCODER_LAYERS[config.height]
     layers = []
     for i, (_, padding) in enumerate(strided):
         conv, block = params[f"conv_{i}"], params[f"block_{i}"]

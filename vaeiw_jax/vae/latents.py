@@ -5,13 +5,12 @@ Bernoulli latents, or the means and then the log-variances of Gaussian ones.
 """
 
 import math
-import statistics
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.vae.codes import bin_edges
 from vaeiw_jax.vae.config import ModelConfig
 
 
@@ -63,17 +62,10 @@ def prior_sample(config: ModelConfig, key: jax.Array, batch: int) -> jax.Array:
     return jax.random.normal(key, _shape(config, batch))
 
 
-def num_features(config: ModelConfig, quantisation_bits: int = 4) -> int:
-    """How many features `bits` gives: one per Bernoulli latent, several per Gaussian one."""
-    if config.latent_kind == "bernoulli":
-        return config.num_latents
-    return config.num_latents * quantisation_bits
-
-
 def bits(
     config: ModelConfig, posterior: jax.Array, threshold: float = 0.9, quantisation_bits: int = 4
 ) -> jax.Array:
-    """The features planning sees: bool[B, num_features], in the order H, W, C (and bit).
+    """The features planning sees: bool[B, `codes.num_features`], in the order H, W, C (and bit).
 
     A Bernoulli latent is true when its probability exceeds `threshold`. The mean of a Gaussian one
     falls into one of 2**quantisation_bits bins of equal prior probability, whose number is written
@@ -92,15 +84,6 @@ def bits(
         shifts = jnp.arange(quantisation_bits - 1, -1, -1)
         features = (bins[..., None] >> shifts & 1).astype(bool)
     return features.reshape(len(posterior), -1)
-
-
-def bin_edges(quantisation_bits: int) -> np.ndarray:
-    """The float32[2**bits - 1] edges that cut N(0, 1) into bins of equal probability."""
-    if not 1 <= quantisation_bits <= 8:
-        raise UserError(f"quantisation_bits must be from 1 to 8, not {quantisation_bits}")
-    bins = 2**quantisation_bits
-    normal = statistics.NormalDist()
-    return np.array([normal.inv_cdf(i / bins) for i in range(1, bins)], np.float32)
 
 
 def _shape(config: ModelConfig, batch: int) -> tuple[int, int, int, int]:

@@ -14,25 +14,18 @@ import jax.numpy as jnp
 
 from vaeiw_jax.screens import FRAME_SIZE
 from vaeiw_jax.vae import convolutions, latents
+from vaeiw_jax.vae.architecture import (
+    DECODER_KERNELS,
+    ENCODER_LAYERS,
+    HIDDEN_CHANNELS,
+    LEAK,
+    NORM_EPSILON,
+    NORM_MOMENTUM,
+)
 from vaeiw_jax.vae.channels import normalise, spread
 from vaeiw_jax.vae.config import ModelConfig
 
-HIDDEN_CHANNELS = 64
-LEAK = 0.01
-NORM_MOMENTUM, NORM_EPSILON = 0.9, 1e-5
 CLAMP = 8.0  # the published code keeps its logits within this
-
-# Kernel size and padding of the strided convolutions, by the side of the code; all have stride 2.
-_ENCODER_LAYERS = {
-    15: ((4, 0), (4, 0), (3, 1)),
-    4: ((3, 0), (3, 0), (3, 0), (3, 0), (3, 1)),
-}
-_DECODER_KERNELS = {15: (3, 4, 4), 4: (3, 3, 3, 3, 3)}
-
-
-def num_layers(config: ModelConfig) -> int:
-    """How many strided convolutions each network has; after all but the last comes a block."""
-    return len(_ENCODER_LAYERS[config.height])
 
 
 class VAEOutput(NamedTuple):
@@ -82,7 +75,7 @@ class Encoder(nn.Module):
     def __call__(self, x: jax.Array, train: bool) -> jax.Array:
         config = self.config
         x = x.astype(config.dtype)
-        *layers, last = _ENCODER_LAYERS[config.height]
+        *layers, last = ENCODER_LAYERS[config.height]
         for i, (size, padding) in enumerate(layers):
             x = Conv(HIDDEN_CHANNELS, size, stride=2, padding=padding, name=f"conv_{i}")(x)
             if config.variant == "published":
@@ -101,7 +94,7 @@ class Decoder(nn.Module):
     def __call__(self, x: jax.Array, train: bool) -> jax.Array:
         config = self.config
         x = x.astype(config.dtype)
-        *sizes, last = _DECODER_KERNELS[config.height]
+        *sizes, last = DECODER_KERNELS[config.height]
         for i, size in enumerate(sizes):
             x = ConvTranspose(HIDDEN_CHANNELS, size, name=f"conv_{i}")(x)
             if config.variant == "published":

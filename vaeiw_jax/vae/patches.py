@@ -19,7 +19,7 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from vaeiw_jax.vae.networks import LEAK
+from vaeiw_jax.vae.architecture import LEAK
 
 BORDER = 1
 """Grids of ids have this many columns and rows of zeros around them: the id of padding."""

@@ -18,9 +18,8 @@ import numpy as np
 
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae.checkpoints import variable_shapes
+from vaeiw_jax.vae.architecture import num_layers, variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.networks import num_layers
 
 _VECTOR = (0,)
 _CONV = (3, 2, 0, 1)  # [height, width, in, out] -> [out, in, height, width]
@@ -51,7 +50,7 @@ def from_torch(config: ModelConfig, state_dict: Mapping[str, np.ndarray]) -> dic
                 f" {_describe(config)}; check --variant and --latent"
             )
         array = state_dict[tensor.torch_name]
-        expected = tuple(shapes[tensor.name].shape[axis] for axis in tensor.axes)
+        expected = tuple(shapes[tensor.name][axis] for axis in tensor.axes)
         if array.shape != expected:
             raise UserError(
                 f"tensor {tensor.torch_name!r} has shape {list(array.shape)}, but"

@@ -1,0 +1,1 @@
+"""What this machine can do: the suites of `launch.benchmark`."""

@@ -1,0 +1,87 @@
+"""What each feature set costs per screen: one never seen before, and one seen again."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from vaeiw_jax import features
+from vaeiw_jax.atari import AtariConfig, Snapshot
+from vaeiw_jax.benchmarks import models
+from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.results import Results, geometric_mean
+from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax.features import FeaturesConfig, Setting
+from vaeiw_jax.planning import PlannerConfig
+
+SUITE, PART = "features", "milliseconds"
+SETS = ("basic", "bpros", "bprost", "ram", "vae")
+
+
+def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+    """Measures the games that are not in the results yet."""
+    with tqdm(results.missing(SUITE, PART, config.game_names), desc=SUITE, unit=" games") as bar:
+        for game in bar:
+            bar.set_postfix_str(game)
+            vae, origin = models.find_or_train(game, workdir / "vaes")
+            pairs = _lookahead(game, config.decisions)
+            sets = {name: vae if name == "vae" else name for name in SETS}
+            measured = {name: _milliseconds(game, which, pairs) for name, which in sets.items()}
+            results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": origin})
+
+
+def _lookahead(game: str, decisions: int) -> list[tuple[Snapshot, Snapshot]]:
+    """Snapshots a planner generates, in order, no two screens alike, each with its parent's."""
+    planner = PlannerConfig(budget_seconds=None, budget_nodes=60)
+    episode = Episode(EpisodeConfig(AtariConfig(game), planner, FeaturesConfig("basic")), seed=0)
+    distinct: dict[bytes, tuple[Snapshot, Snapshot]] = {}
+    for _ in range(decisions):
+        if episode.stop:
+            break
+        decision = episode.planner.decide()
+        tree = episode.planner.tree
+        for node in range(tree.size - decision.statistics.new_nodes, tree.size):
+            seen = tree.snapshots[node]
+            distinct.setdefault(seen.screen.tobytes(), (seen, tree.snapshots[tree.parent[node]]))
+        episode.act(decision)
+    return list(distinct.values())
+
+
+def _milliseconds(game: str, name: str, pairs: list[tuple[Snapshot, Snapshot]]) -> dict[str, float]:
+    chosen = features.create(FeaturesConfig(name), Setting(game, pairs[0][0].screen.shape))
+    chosen.atoms(*pairs[-1])  # whatever is compiled is compiled now
+    new, again = [], []
+    for taken in (new, again):
+        for seen, previous in pairs[:-1]:
+            start = time.perf_counter()
+            atoms = chosen.atoms(seen, previous)
+            taken.append(time.perf_counter() - start)
+    return {
+        "new": 1e3 * float(np.mean(new)),
+        "again": 1e3 * float(np.mean(again)),
+        "atoms": len(atoms),
+    }
+
+
+def means(results: Results) -> dict[str, dict[str, float]]:
+    """By feature set, the geometric means over the games."""
+    games: dict[str, Any] = results.of(SUITE, PART)
+    return {
+        name: {
+            which: geometric_mean(game[name][which] for game in games.values())
+            for which in ("new", "again")
+        }
+        for name in SETS
+    }
+
+
+def report(results: Results) -> str:
+    """A table in Markdown."""
+    if not results.of(SUITE, PART):
+        return ""
+    lines = ["| features | ms per new screen | ms per screen seen before |", "|---|---|---|"]
+    for name, mean in means(results).items():
+        lines.append(f"| {name} | {mean['new']:.3f} | {mean['again']:.3f} |")
+    return "\n".join(lines)

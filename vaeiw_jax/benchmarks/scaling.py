@@ -1,0 +1,88 @@
+"""How the pace of planning changes with emulators, rollouts in flight and the length of a decision."""
+
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from vaeiw_jax import runs
+from vaeiw_jax.benchmarks import models, planner
+from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.players import Player, Way
+from vaeiw_jax.benchmarks.results import Results
+
+SUITE = "scaling"
+IN_FLIGHT = (1, 2, 3, 4, 8, 16)
+SECONDS = (0.1, 0.5, 2.0, 8.0, 32.0)
+
+
+def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+    """Measures what is not in the results yet: emulators and rollouts first, then budgets."""
+    wanted = [
+        (part, game)
+        for part in ("emulators", "budgets")
+        for game in results.missing(SUITE, part, config.game_names)
+    ]
+    with tqdm(wanted, desc=SUITE, unit=" measurements") as bar:
+        for part, game in bar:
+            bar.set_postfix_str(f"{part} of {game}")
+            vae, origin = models.find_or_train(game, workdir / "vaes")
+            measured = (_emulators if part == "emulators" else _budgets)(config, game, vae)
+            results.put(SUITE, part, game, measured | {"vae": origin})
+
+
+def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+    """Nodes per second, by "EMULATORS x ROLLOUTS IN FLIGHT"."""
+    decisions = max(1, config.decisions // 2)
+    rates = {}
+    for emulators in range(runs.usable_cores() + 2):
+        for in_flight in IN_FLIGHT:
+            if emulators and in_flight == 1 and emulators > 1:
+                continue  # all but one would be idle
+            with Player(Way(game, vae, in_flight, emulators)) as player:
+                player.play(1, budget_seconds=config.seconds)
+                rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
+    return {"rates": rates, "seconds_a_decision": config.seconds}
+
+
+def _budgets(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+    """Nodes per second, by seconds a decision may take."""
+    budgets = [each for each in SECONDS if each <= config.long_seconds]
+    with Player(planner.ways(game, vae)[planner.PARALLEL]) as player:
+        player.play(1, budget_seconds=config.seconds)
+        rates = [rate(player, max(1, round(4 / each)), each) for each in budgets]
+    return {"seconds": budgets, "rates": rates}
+
+
+def rate(player: Player, decisions: int, seconds: float) -> float:
+    played = player.play(decisions, budget_seconds=seconds)
+    return float(sum(played["nodes"]) / sum(played["seconds"]))
+
+
+def report(results: Results) -> str:
+    """Tables in Markdown."""
+    parts = []
+    for game, measured in results.of(SUITE, "emulators").items():
+        parts.append(_grid(game, measured["rates"]))
+    budgets = results.of(SUITE, "budgets")
+    if budgets:
+        seconds = next(iter(budgets.values()))["seconds"]
+        lines = [
+            "| nodes/s, by seconds a decision | " + " | ".join(f"{s:g}" for s in seconds) + " |"
+        ]
+        lines.append("|---" * (len(seconds) + 1) + "|")
+        for game, measured in budgets.items():
+            lines.append(f"| {game} | " + " | ".join(f"{r:.0f}" for r in measured["rates"]) + " |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _grid(game: str, rates: dict[str, float]) -> str:
+    emulators = sorted({int(key.partition("x")[0]) for key in rates})
+    lines = [f"| {game}: nodes/s | " + " | ".join(f"{n} in flight" for n in IN_FLIGHT) + " |"]
+    lines.append("|---" * (len(IN_FLIGHT) + 1) + "|")
+    for number in emulators:
+        cells = [rates.get(f"{number}x{n}") for n in IN_FLIGHT]
+        shown = " | ".join("" if cell is None else f"{cell:.0f}" for cell in cells)
+        lines.append(f"| {number} emulators | {shown} |")
+    return "\n".join(lines)
