@@ -52,7 +52,8 @@ def _lookahead(game: str, decisions: int) -> list[tuple[Snapshot, Snapshot]]:
 def _milliseconds(game: str, name: str, pairs: list[tuple[Snapshot, Snapshot]]) -> dict[str, float]:
     chosen = features.create(FeaturesConfig(name), Setting(game, pairs[0][0].screen.shape))
     chosen.atoms(*pairs[-1])  # whatever is compiled is compiled now
-    new, again = [], []
+    new: list[float] = []
+    again: list[float] = []
     for taken in (new, again):
         for seen, previous in pairs[:-1]:
             start = time.perf_counter()

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ def draw(results: Results, workdir: Path) -> Path:
     FigureCanvasAgg(figure)
     about = machine()
     figure.suptitle(f"{about['cores']} cores of {about['processor']}", fontsize=11, color="#555555")
-    mosaic = [[f"{i}" for i in row] if len(row) == 2 else [f"{row[0]}"] * 2 for row in rows]
+    mosaic: Any = [[f"{i}" for i in row] if len(row) == 2 else [f"{row[0]}"] * 2 for row in rows]
     if panels:
         axes = figure.subplot_mosaic(mosaic)
         for i, (_, panel) in enumerate(panels):

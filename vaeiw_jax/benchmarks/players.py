@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,15 +179,15 @@ def _main() -> None:
     answers = os.fdopen(os.dup(1), "w")  # whatever prints must not get among them
     os.dup2(2, 1)
     game = _Game(Way(**json.loads(sys.argv[1])))
+    answer: dict[str, Callable[..., dict[str, Any]]] = {
+        "play": game.play,
+        "bound": game.bound,
+        "atoms": game.atoms,
+        "memory": game.memory,
+    }
     for line in sys.stdin:
         question = json.loads(line)
         what = question.pop("what")
-        answer = {
-            "play": game.play,
-            "bound": game.bound,
-            "atoms": game.atoms,
-            "memory": game.memory,
-        }
         print(json.dumps(answer[what](**question)), file=answers, flush=True)
 
 

@@ -232,7 +232,7 @@ def _said_in_a_sentence(directory: Path) -> Iterator[None]:
 
 def _flatten(variables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested dictionaries to one, whose names are paths such as "params/encoder/conv_0/kernel"."""
-    flat = {}
+    flat: dict[str, Any] = {}
     for name, value in variables.items():
         path = f"{prefix}{name}"
         flat |= _flatten(value, f"{path}/") if isinstance(value, Mapping) else {path: value}
