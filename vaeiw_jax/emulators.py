@@ -5,6 +5,8 @@ the structs below followed by raw bytes. It keeps nothing from one question to t
 replaced by another, who is asked the same again.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import selectors
@@ -30,6 +32,8 @@ _ANSWER = struct.Struct("=dd?iqIHH")
 """Reward, seconds, terminal, lives, frame, length of the state, height, width; then state, screen and RAM."""
 
 _RAM_BYTES = 128
+
+_PIPE_BYTES = 2**18
 
 _READY = b"ready"
 """What a worker says first."""
@@ -181,6 +185,7 @@ class _Worker:
         assert self._process.stdout is not None
         self._asked = self._process.stdin
         self.answers = self._process.stdout
+        _widen(self.answers)
         _read(self.answers, len(_READY))
 
     def put(self, question: _Question) -> None:
@@ -192,12 +197,12 @@ class _Worker:
     def take(self) -> None:
         header = _read(self.answers, _ANSWER.size)
         reward, seconds, terminal, lives, frame, length, height, width = _ANSWER.unpack(header)
+        data = _read(self.answers, length + height * width + _RAM_BYTES)
+        screen = np.frombuffer(data, np.uint8, height * width, length)
         snapshot = Snapshot(
-            state=_read(self.answers, length),
-            screen=np.frombuffer(_read(self.answers, height * width), np.uint8).reshape(
-                height, width
-            ),
-            ram=np.frombuffer(_read(self.answers, _RAM_BYTES), np.uint8),
+            state=data[:length],
+            screen=screen.reshape(height, width),
+            ram=np.frombuffer(data, np.uint8, _RAM_BYTES, length + height * width),
             lives=lives,
             frame=frame,
             terminal=terminal,
@@ -213,13 +218,19 @@ class _Worker:
 
 def _read(pipe: IO[bytes], length: int) -> bytes:
     """Exactly `length` bytes of an unbuffered pipe."""
-    parts = []
-    while length:
-        parts.append(pipe.read(length))
-        if not parts[-1]:
+    data = pipe.read(length)
+    while len(data) < length:
+        more = pipe.read(length - len(data))
+        if not more:
             raise EOFError("the emulator is gone")
-        length -= len(parts[-1])
-    return b"".join(parts)
+        data += more
+    return data
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Gives a pipe room for several answers, where that goes, so that a worker need not wait to be read."""
+    with contextlib.suppress(AttributeError, OSError):
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _work(config: AtariConfig, questions: IO[bytes], answers: IO[bytes]) -> None:

@@ -36,9 +36,9 @@ def _walk(search: Search, node: int) -> bool:
     tree, rng = search.tree, search.rng
     while True:
         actions = search.free_actions(node)
-        if not len(actions):
+        if not actions:
             return False
-        action = int(actions[rng.integers(len(actions))])
+        action = actions[rng.integers(len(actions))]
         child = int(tree.children[node, action])
         if child == NO_NODE:
             search.ask(node, action)

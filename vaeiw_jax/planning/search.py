@@ -103,11 +103,11 @@ class Search:
             return SECONDS if self._clock() - self._start >= config.budget_seconds else None
         return None
 
-    def free_actions(self, node: int) -> np.ndarray:
+    def free_actions(self, node: int) -> list[int]:
         """The open actions of a node, but for those whose child is in flight."""
-        actions = self.tree.open[node].nonzero()[0]
+        actions: list[int] = self.tree.open[node].nonzero()[0].tolist()
         asked = [action for parent, action in self._asked if parent == node]
-        return np.setdiff1d(actions, asked) if asked else actions
+        return [action for action in actions if action not in asked] if asked else actions
 
     def ask(self, parent: int, action: int) -> None:
         """Sends for the child by an action not yet tried."""
