@@ -18,6 +18,7 @@ from absl import flags
 from tqdm import tqdm
 
 from launch import command
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates, evaluation, expansion, jobs, status
 from vaeiw_jax.experiments.cluster import RayEngine
@@ -25,7 +26,6 @@ from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.local import LocalEngine
 from vaeiw_jax.experiments.scheduling import Engine, Progress, Scheduler
-from vaeiw_jax.runs import usable_cores
 
 command.define_flags(EvaluationConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded", required=True)

@@ -5,7 +5,7 @@ from typing import Any
 from absl import flags
 
 from launch import command
-from vaeiw_jax import runs
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.episodes import PROTOCOLS
 from vaeiw_jax.errors import UserError, unknown
@@ -33,7 +33,7 @@ def emulators(rollouts_in_flight: int) -> int:
         if _EMULATORS.value < 0:
             raise UserError(f"--emulators must be 0 or more, not {_EMULATORS.value}")
         return _EMULATORS.value
-    return default_emulators(rollouts_in_flight, runs.usable_cores())
+    return default_emulators(rollouts_in_flight, usable_cores())
 
 
 def episode_defaults() -> dict[str, Any]:
@@ -46,5 +46,5 @@ def episode_defaults() -> dict[str, Any]:
     if command.given("budget_nodes") and not command.given("budget_seconds"):
         defaults["budget_seconds"] = None
     else:  # the clock decides what is found in any case, so all cores may help
-        defaults["rollouts_in_flight"] = default_rollouts_in_flight(runs.usable_cores())
+        defaults["rollouts_in_flight"] = default_rollouts_in_flight(usable_cores())
     return defaults

@@ -1,7 +1,7 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
 import dataclasses
-import os
+import gc
 import platform
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import atari, durable
+from vaeiw_jax import atari, cores, durable
 from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import Decision
@@ -100,6 +100,7 @@ def play(
     started = time.time()
     episode = Episode(config, run.seed, emulators)
     resumed_at = _resume(episode, run)
+    settle()
     on_decision(episode, None)
     saved = time.monotonic()
     while not episode.stop:
@@ -121,6 +122,15 @@ def play(
     durable.write_json(run.record, record)
     run.progress.unlink(missing_ok=True)
     return record
+
+
+def settle() -> None:
+    """Tells the garbage collector that what is loaded by now stays.
+
+    Otherwise it looks through all of it now and then, which takes tens of milliseconds of somebody's decision.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _resume(episode: Episode, run: Run) -> int:
@@ -169,23 +179,10 @@ def host(command: list[str] | None, started: float) -> dict[str, Any]:
         "machine": platform.node(),
         "platform": platform.platform(),
         "processor": processor(),
-        "threads": usable_cores(),
+        "threads": cores.usable_cores(),
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in ("vaeiw_jax", "ale-py", "numpy", "numba")},
     }
-
-
-def usable_cores() -> int:
-    """How many cores this process may keep busy: those of its affinity, or fewer if its cgroup is rationed."""
-    affine = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    ration = Path("/sys/fs/cgroup/cpu.max")
-    if ration.exists():
-        quota, _, period = ration.read_text().partition(" ")
-        if quota != "max":
-            return max(1, min(affine, int(quota) // int(period)))
-    return affine
 
 
 def processor() -> str:

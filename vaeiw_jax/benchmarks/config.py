@@ -31,6 +31,9 @@ class BenchmarkConfig:
     memory_nodes: int = field(
         default=200, metadata={"help": "planner: new nodes per decision while memory is measured"}
     )
+    in_flight: str = field(
+        default="1,2,4,8,16", metadata={"help": "scaling: numbers of rollouts in flight"}
+    )
     repeats: int = field(default=3, metadata={"help": "train: steps that are timed"})
     batch_size: int = field(default=64, metadata={"help": "train: frames per step"})
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -41,12 +44,18 @@ class BenchmarkConfig:
         for part in self.parts.split(","):
             if part not in PLANNER_PARTS:
                 raise unknown("part", part, PLANNER_PARTS)
+        if not all(number.isdecimal() and int(number) for number in self.in_flight.split(",")):
+            raise UserError(f"in_flight must be numbers such as 1,2,4, not {self.in_flight!r}")
         for name in ("decisions", "memory_decisions", "memory_nodes", "repeats", "batch_size"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
         for name in ("seconds", "long_seconds"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+
+    @property
+    def numbers_in_flight(self) -> list[int]:
+        return [int(number) for number in self.in_flight.split(",")]
 
     @property
     def game_names(self) -> list[str]:

@@ -128,16 +128,17 @@ def _features(axes: Axes, results: Results) -> None:
 
 
 def _emulators(axes: Axes, results: Results) -> None:
-    """Means over the games, each relative to one emulator in the planner's process."""
-    games = results.of(scaling.SUITE, "emulators").values()
-    names = sorted({int(key.partition("x")[0]) for each in games for key in each["rates"]})
-    for i, number in enumerate(names):
-        at = [n for n in scaling.IN_FLIGHT if all(f"{number}x{n}" in g["rates"] for g in games)]
+    """Means over the games."""
+    games = list(results.of(scaling.SUITE, "emulators").values())
+    emulators, in_flight = scaling.axes(games[0]["rates"])
+    for i, number in enumerate(emulators):
+        at = [n for n in in_flight if all(f"{number}x{n}" in g["rates"] for g in games)]
         mean = [np.mean([game["rates"][f"{number}x{n}"] for game in games]) for n in at]
         label = f"{number} emulators" if number else "none but the planner's"
         axes.plot(at, mean, marker="o", markersize=3, label=label, color=_COLOURS[i])
     axes.set_xscale("log", base=2)
-    axes.set_xticks(scaling.IN_FLIGHT, [str(n) for n in scaling.IN_FLIGHT])
+    axes.set_xticks(in_flight, [str(n) for n in in_flight])
+    axes.minorticks_off()
     axes.set_ylim(0)
     axes.set_xlabel("rollouts in flight")
     axes.legend(frameon=False, fontsize=8)

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from vaeiw_jax import runs
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.players import Player, Way
 from vaeiw_jax.benchmarks.results import Results, geometric_mean
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.episodes import LATE_SECONDS
 
@@ -34,7 +34,7 @@ BPROST, ONE_CORE = "B-PROST, one emulator", "VAE, one core"
 
 def ways(game: str, vae: str) -> dict[str, Way]:
     """The ways to play that are compared."""
-    cores = runs.usable_cores()
+    cores = usable_cores()
     in_flight = default_rollouts_in_flight(cores)
     return {
         ONE_EMULATOR: Way(game, vae, in_flight, min(1, cores - 1)),
@@ -88,6 +88,10 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
         "rates": {BOUND: float(np.mean(bounds)), **rates},
         "decisions": {name: len(all_["nodes"]) for name, all_ in together.items()},
         "late": {n: int((all_["overrun"] > LATE_SECONDS).sum()) for n, all_ in together.items()},
+        "milliseconds_late": {
+            name: [round(1e3 * float(late), 1) for late in all_["overrun"]]
+            for name, all_ in together.items()
+        },
         "milliseconds_a_node": {
             name: {
                 part: float(1e3 * all_[part].sum() / all_["nodes"].sum())

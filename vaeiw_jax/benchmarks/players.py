@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from vaeiw_jax import runs
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.features import FeaturesConfig
@@ -179,6 +180,7 @@ def _main() -> None:
     answers = os.fdopen(os.dup(1), "w")  # whatever prints must not get among them
     os.dup2(2, 1)
     game = _Game(Way(**json.loads(sys.argv[1])))
+    runs.settle()
     answer: dict[str, Callable[..., dict[str, Any]]] = {
         "play": game.play,
         "bound": game.bound,

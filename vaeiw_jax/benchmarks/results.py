@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax import durable, runs
+from vaeiw_jax.cores import usable_cores
 
 FILE = "benchmark.json"
 PICTURE = "benchmark.png"
@@ -59,7 +60,7 @@ def machine() -> dict[str, Any]:
     versions = ("vaeiw_jax", "ale-py", "jax", "jaxlib", "numba", "numpy", "torch")
     return {
         "processor": runs.processor(),
-        "cores": runs.usable_cores(),
+        "cores": usable_cores(),
         "cores_of_machine": os.cpu_count(),
         "platform": platform.platform(),
         "python": platform.python_version(),

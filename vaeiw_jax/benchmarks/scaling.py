@@ -5,14 +5,13 @@ from typing import Any
 
 from tqdm import tqdm
 
-from vaeiw_jax import runs
 from vaeiw_jax.benchmarks import models, planner
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.players import Player, Way
 from vaeiw_jax.benchmarks.results import Results
+from vaeiw_jax.cores import usable_cores
 
 SUITE = "scaling"
-IN_FLIGHT = (1, 2, 3, 4, 8, 16)
 SECONDS = (0.1, 0.5, 2.0, 8.0, 32.0)
 
 
@@ -35,10 +34,10 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Nodes per second, by "EMULATORS x ROLLOUTS IN FLIGHT"."""
     decisions = max(1, config.decisions // 2)
     rates = {}
-    for emulators in range(runs.usable_cores() + 2):
-        for in_flight in IN_FLIGHT:
-            if emulators and in_flight == 1 and emulators > 1:
-                continue  # all but one would be idle
+    for emulators in range(usable_cores() + 2):
+        for in_flight in config.numbers_in_flight:
+            if emulators > in_flight:
+                continue  # some would be idle
             with Player(Way(game, vae, in_flight, emulators)) as player:
                 player.play(1, budget_seconds=config.seconds)
                 rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
@@ -77,12 +76,18 @@ def report(results: Results) -> str:
     return "\n\n".join(parts)
 
 
+def axes(rates: dict[str, float]) -> tuple[list[int], list[int]]:
+    """The numbers of emulators, and of rollouts in flight, that were tried."""
+    pairs = [tuple(map(int, key.split("x"))) for key in rates]
+    return sorted({pair[0] for pair in pairs}), sorted({pair[1] for pair in pairs})
+
+
 def _grid(game: str, rates: dict[str, float]) -> str:
-    emulators = sorted({int(key.partition("x")[0]) for key in rates})
-    lines = [f"| {game}: nodes/s | " + " | ".join(f"{n} in flight" for n in IN_FLIGHT) + " |"]
-    lines.append("|---" * (len(IN_FLIGHT) + 1) + "|")
+    emulators, in_flight = axes(rates)
+    lines = [f"| {game}: nodes/s | " + " | ".join(f"{n} in flight" for n in in_flight) + " |"]
+    lines.append("|---" * (len(in_flight) + 1) + "|")
     for number in emulators:
-        cells = [rates.get(f"{number}x{n}") for n in IN_FLIGHT]
+        cells = [rates.get(f"{number}x{n}") for n in in_flight]
         shown = " | ".join("" if cell is None else f"{cell:.0f}" for cell in cells)
         lines.append(f"| {number} emulators | {shown} |")
     return "\n".join(lines)

@@ -4,10 +4,10 @@ import subprocess
 import time
 from pathlib import Path
 
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments.jobs import TRAIN, Job
 from vaeiw_jax.experiments.processes import Outcome, outcome, start
-from vaeiw_jax.runs import usable_cores
 
 GRACE_SECONDS = 120.0
 """How long a job may take to save, once asked to stop."""

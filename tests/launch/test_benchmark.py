@@ -1,0 +1,75 @@
+"""The command `launch.benchmark`, on next to nothing: that every suite runs, not how fast."""
+
+import json
+
+import pytest
+
+from tests.features.test_vae import variables_of
+from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.vae.config import ModelConfig
+
+TINY = (
+    "--games=Pong",
+    "--decisions=4",
+    "--seconds=0.03",
+    "--long_seconds=0.1",
+    "--memory_decisions=4",
+    "--memory_nodes=5",
+    "--in_flight=2",
+)
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+    """A work directory in which the VAE of Pong was trained before."""
+    directory = tmp_path_factory.mktemp("benchmark")
+    model = ModelConfig()
+    kept = directory / "vaes" / "Pong"
+    checkpoints.save_model(kept / "vae" / "model", model, variables_of(model), {"game": "Pong"})
+    (kept / "done").touch()
+    return directory
+
+
+def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, workdir):
+    suites = "--suite=planner,features,scaling"
+    done = launch("benchmark", suites, f"--workdir={workdir}", *TINY)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((workdir / "benchmark.json").read_text())
+    planner = results["planner"]
+    assert set(planner) == {"rates", "bprost", "growth", "memory", "start"}
+    rates = planner["rates"]["Pong"]
+    assert len(rates["rates"]) == 5
+    assert all(rate > 0 for rate in rates["rates"].values())
+    assert set(rates["decisions"].values()) == {4}
+    assert planner["memory"]["Pong"]["decisions"] == [0, 1, 2, 3, 4]
+    assert set(results["scaling"]) == {"emulators", "budgets"}
+    assert results["features"]["milliseconds"]["Pong"]["vae"]["new"] > 0
+    assert "| VAE-IW, one emulator, of the emulator bound | 0.60 | 0.95 |" in done.stdout
+    assert (workdir / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+
+    again = launch("benchmark", suites, f"--workdir={workdir}", *TINY)
+    assert again.returncode == 0, again.stderr
+    assert json.loads((workdir / "benchmark.json").read_text()) == results
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"parts": "rate"}, "unknown part 'rate'; did you mean 'rates'?"),
+        ({"games": "Pong,Pnog"}, "unknown game 'Pnog'"),
+        ({"decisions": 0}, "decisions must be 1 or more, not 0"),
+        ({"in_flight": "one"}, "in_flight must be numbers such as 1,2,4, not 'one'"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(settings, sentence):
+    with pytest.raises(UserError) as refused:
+        BenchmarkConfig(**settings)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_a_suite_there_is_not_is_refused_in_a_sentence(launch, tmp_path):
+    done = launch("benchmark", "--suite=train,planer", f"--workdir={tmp_path}")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["error: unknown suite 'planer'; did you mean 'planner'?"]
