@@ -25,6 +25,9 @@ from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.episodes import LATE_SECONDS
 
 SUITE = "planner"
+OPENING = {"decisions": 30, "budget_nodes": 20}
+"""What is played before anything is measured: many games stand still at first, and decisions find nothing to search."""
+
 TURNS = 4
 """How often those compared take turns."""
 
@@ -73,6 +76,8 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     played: dict[str, list[dict[str, Any]]] = {name: [] for name in ways(game, vae)}
     with contextlib.ExitStack() as stack:
         players = {n: stack.enter_context(Player(way)) for n, way in ways(game, vae).items()}
+        for player in players.values():
+            player.play(**OPENING)
         while len(bounds) * turn < config.decisions:
             for name, player in players.items():
                 played[name].append(player.play(turn, budget_seconds=config.seconds))
@@ -108,6 +113,7 @@ def _bprost(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Milliseconds that the B-PROST atoms of a new screen take, on the screens of lookahead trees."""
     seconds: list[float] = []
     with Player(Way(game, "bprost")) as player:
+        player.play(**OPENING)
         for _ in range(TURNS):
             player.play(3, budget_nodes=100)
             seconds += player.atoms(50)
@@ -118,6 +124,7 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Nodes per second in one long decision, and in short ones before and after it."""
     short, long = config.seconds, config.long_seconds
     with Player(ways(game, vae)[PARALLEL]) as player:
+        player.play(**OPENING)
         before = player.play(config.decisions // 2, budget_seconds=short)
         during = player.play(1, budget_seconds=long)
         after = player.play(config.decisions // 2, budget_seconds=short)
