@@ -27,7 +27,7 @@ import numpy as np
 from vaeiw_jax import durable, frames
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import convolutions, pictures, sharding, steps
-from vaeiw_jax.vae.checkpoints import TrainingCheckpoints, save_model
+from vaeiw_jax.vae.checkpoints import TrainingCheckpoints, load_model, save_model
 from vaeiw_jax.vae.metrics import MetricsLog, ProgressBar, validations
 from vaeiw_jax.vae.steps import (
     TrainConfig,
@@ -91,6 +91,22 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
         if finished:
             run.write_best_model()
     return TrainResult(run.step, finished, run.best)
+
+
+def starting_state(config: TrainConfig) -> TrainState:
+    """The state before the first step, with the weights of the model the config starts from."""
+    state = create_train_state(config)
+    if not config.start_from:
+        return state
+    directory = Path(config.start_from)
+    model, variables = load_model(directory)
+    for name in ("latent", "latent_kind", "variant"):
+        if getattr(model, name) != getattr(config.model, name):
+            raise UserError(
+                f"{directory} holds a model with {name}={getattr(model, name)}, which cannot begin"
+                f" one with {name}={getattr(config.model, name)}"
+            )
+    return state.replace(params=variables["params"], batch_stats=variables["batch_stats"])
 
 
 class Trainer:
@@ -182,7 +198,7 @@ class _Run:
     ) -> None:
         self._config, self._workdir, self._trainer = config, workdir, trainer
         self._checkpoints, self._frame_set = checkpoints, frame_set
-        state = create_train_state(config)
+        state = starting_state(config)
         self.step = checkpoints.latest_step() or 0
         if self.step:
             state = checkpoints.restore(self.step, state)
@@ -342,7 +358,7 @@ def _frames_of_run(config: TrainConfig, workdir: Path, resume: bool) -> frames.F
 def _require_same_config(config: TrainConfig, saved: dict[str, Any], workdir: Path) -> None:
     given = dataclasses.asdict(config)
     given, saved = given | given["model"], saved | saved["model"]
-    scheduled = config.tau_start or config.zero_suppression
+    scheduled = config.learning_rate_end or config.tau_start or config.zero_suppression
     may_change = (*_MAY_CHANGE, "model") + (() if scheduled else ("epochs",))
     for name, value in given.items():
         if name not in may_change and saved.get(name) != value:
