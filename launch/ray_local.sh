@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A Ray cluster of several nodes on this machine, to try out `launch.evaluate --engine=ray` or to test it.
 #   bash launch/ray_local.sh [NODES [CPUS_PER_NODE [PORT]]]
-# It runs until Ctrl-C, and ends no other Ray but its own. The pid of each node's `ray start` goes to DIR/node-N.pid if
-# RAY_LOCAL_DIR=DIR is given.
+# It runs until Ctrl-C, and ends no other Ray but its own. With RAY_LOCAL_DIR=DIR the pid of each node's `ray start` goes
+# to DIR/node-N.pid; with RAY_LOCAL_PARENT=PID it ends with that process, however that ends.
 set -euo pipefail
 nodes="${1:-2}"
 cpus="${2:-1}"
@@ -48,4 +48,8 @@ for _ in $(seq 2 "$nodes"); do
   start --address="127.0.0.1:$port" --node-ip-address=127.0.0.1
 done
 echo "a Ray cluster of $nodes nodes is starting; use --engine=ray --ray_address=127.0.0.1:$port"
-wait
+while kill -0 "${pids[0]}" 2>/dev/null; do
+  if [ -n "${RAY_LOCAL_PARENT:-}" ] && ! kill -0 "$RAY_LOCAL_PARENT" 2>/dev/null; then exit 0; fi
+  sleep 1 &
+  wait $!
+done
