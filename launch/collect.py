@@ -32,7 +32,8 @@ def main() -> int | None:
     workdir = Path(_WORKDIR.value or f"runs/{game}-frames")
     interrupt = command.Interrupt()
     started = time.time()
-    collector = Collector(config, workdir, _SEED.value)
+    emulators = play_flags.emulators(config.episode.planner.rollouts_in_flight)
+    collector = Collector(config, workdir, _SEED.value, emulators)
     with tqdm(
         desc=f"collecting {game}",
         total=config.num_frames,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
-from absl import app, flags
+from absl import app, flags, logging
 
 from vaeiw_jax.errors import UserError
 
@@ -92,6 +92,9 @@ def run(main: Callable[[], int | None]) -> None:
     """Runs a front door: parses the flags, and ends with one clear sentence where the user can mend it."""
 
     def guarded(argv: list[str]) -> int | None:
+        logging.set_verbosity(
+            logging.WARNING
+        )  # JAX tells at length which accelerators there are not
         try:
             if len(argv) > 1:
                 raise UserError(f"unexpected argument {argv[1]!r}; flags look like --name=value")

@@ -15,7 +15,7 @@ from absl import flags
 from tqdm import tqdm
 
 from launch import command, play_flags
-from vaeiw_jax import runs, video
+from vaeiw_jax import durable, runs, video
 from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import Decision
@@ -30,6 +30,7 @@ _WORKDIR = flags.DEFINE_string(
 )
 _VIDEO = flags.DEFINE_boolean("video", False, "film every run, to WORKDIR/videos/GAME/seed-S.mp4")
 _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
+_PROFILE = flags.DEFINE_boolean("profile", False, "print where the time of the decisions went")
 _SAVE_SECONDS = flags.DEFINE_float(
     "save_seconds", runs.SAVE_SECONDS, "save an unfinished run so often"
 )
@@ -61,11 +62,26 @@ def play_with_progress(
         return runs.play(
             config,
             run,
+            emulators=play_flags.emulators(config.planner.rollouts_in_flight),
             command=sys.orig_argv,
             save_seconds=_SAVE_SECONDS.value,
             on_decision=show,
             interrupted=interrupt,
         )
+
+
+def profile(decisions: dict[str, np.ndarray]) -> str:
+    """A table of where the time of a run's decisions went.
+
+    With emulators in processes of their own, their time runs beside the planner's and may exceed it.
+    """
+    total, nodes = decisions["seconds"].sum(), max(1, decisions["new_nodes"].sum())
+    parts = {n: decisions[f"{n}_seconds"].sum() for n in ("emulator", "features", "novelty")}
+    lines = [f"{'':10}{'ms a decision':>16}{'ms a node':>12}{'share':>8}"]
+    for name, seconds in (*parts.items(), ("decision", total)):
+        a_decision, a_node = 1e3 * seconds / len(decisions["seconds"]), 1e3 * seconds / nodes
+        lines.append(f"{name:10}{a_decision:16.1f}{a_node:12.3f}{seconds / total:8.0%}")
+    return "\n".join(lines)
 
 
 def main() -> int | None:
@@ -93,6 +109,8 @@ def main() -> int | None:
             f"{record['decisions']['mean_new_nodes']:.1f} nodes a decision"
             f"{', played before' if finished_before else ''}: {run.record}"
         )
+        if _PROFILE.value:
+            print(profile(durable.read_arrays(run.decisions)))
         if _VIDEO.value:
             video.film(run, config, _EVERY_FRAME.value)
             print(f"video: {run.video}")

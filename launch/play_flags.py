@@ -5,8 +5,9 @@ from typing import Any
 from absl import flags
 
 from launch import command
+from vaeiw_jax import runs
 from vaeiw_jax.episodes import PROTOCOLS
-from vaeiw_jax.errors import unknown
+from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features.bprost import SETS as MASKABLE
 
 _PROTOCOL = flags.DEFINE_string(
@@ -15,6 +16,24 @@ _PROTOCOL = flags.DEFINE_string(
     "vae_iw: as the paper plays; rollout_iw: as the RolloutIW scores it compares with were made (18,000 frames, all "
     "18 actions, discount 1, background mask, up to 30 idle frames). Settings given one by one come first",
 )
+
+
+_EMULATORS = flags.DEFINE_integer(
+    "emulators",
+    None,
+    "processes that step the game while the planner thinks, 0 for none (default: one per core, as far as there are "
+    "rollouts in flight to keep them busy). They change nothing but the time it takes",
+)
+
+
+def emulators(rollouts_in_flight: int) -> int:
+    """How many emulator processes to use."""
+    if _EMULATORS.value is not None:
+        if _EMULATORS.value < 0:
+            raise UserError(f"--emulators must be 0 or more, not {_EMULATORS.value}")
+        return _EMULATORS.value
+    cores = runs.usable_cores()
+    return min(cores, rollouts_in_flight - 1) if cores > 1 else 0
 
 
 def episode_defaults() -> dict[str, Any]:
@@ -26,4 +45,7 @@ def episode_defaults() -> dict[str, Any]:
         defaults.pop("background_mask", None)
     if command.given("budget_nodes") and not command.given("budget_seconds"):
         defaults["budget_seconds"] = None
+    else:  # the clock decides what is found in any case, so all cores may help
+        cores = runs.usable_cores()
+        defaults["rollouts_in_flight"] = 2 * cores if cores > 1 else 1
     return defaults

@@ -9,10 +9,9 @@ from absl import flags
 from tqdm import tqdm
 
 from launch import command
-from vaeiw_jax import atari, durable, video
+from vaeiw_jax import durable, runs, video
 from vaeiw_jax.episodes import EpisodeConfig, replay
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.runs import Run
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "where the run was recorded", required=True)
 _GAME = flags.DEFINE_string("game", None, "the game, if the work directory has more than one")
@@ -21,26 +20,8 @@ _VIDEO = flags.DEFINE_boolean("video", False, "film it, to WORKDIR/videos/GAME/s
 _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
 
 
-def find_run(workdir: Path, game: str | None, seed: int) -> Run:
-    """The run asked for, of the only game there is unless one is named."""
-    games = sorted(path.name for path in workdir.glob("episodes/*"))
-    if not games:
-        raise UserError(
-            f"{workdir} holds no recorded episodes; play some with `python -m launch.play`"
-        )
-    if game is None and len(games) > 1:
-        raise UserError(f"{workdir} holds several games; choose with --game={' or '.join(games)}")
-    run = Run(workdir, atari.game_name(atari.rom_id(game)) if game else games[0], seed)
-    if not run.record.exists():
-        seeds = sorted(path.stem for path in run.record.parent.glob("seed-*[0-9].json"))
-        raise UserError(
-            f"there is no finished run {run.record}; there is {', '.join(seeds) or 'none'}"
-        )
-    return run
-
-
 def main() -> int | None:
-    run = find_run(Path(_WORKDIR.value), _GAME.value, _SEED.value)
+    run = runs.find(Path(_WORKDIR.value), _GAME.value, _SEED.value)
     record = durable.read_json(run.record)
     config = EpisodeConfig.from_dict(record["config"])
     actions = durable.read_arrays(run.decisions)["actions"].tolist()

@@ -4,31 +4,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from vaeiw_jax.atari import Atari, AtariConfig
-
-
-@cache
-def _screens(game: str, number: int) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    simulator = Atari(AtariConfig(game))
-    snapshot = simulator.start(rng)
-    screens = [snapshot.screen]
-    while len(screens) < number:
-        snapshot = simulator.step(snapshot, int(rng.integers(simulator.num_actions))).snapshot
-        screens.append(snapshot.screen)
-    return np.stack(screens)
+from tests.random_play import random_screens
+from vaeiw_jax.atari import rom_id
 
 
 @pytest.fixture(scope="session")
 def real_screens() -> Callable[[str, int], np.ndarray]:
     """uint8[number, 210, 160]: what random play of a game shows."""
-    return _screens
+    return lambda game, number: random_screens(rom_id(game), number)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ def digest(snapshot):
     return hashlib.sha256(
         b"".join(
             [
-                snapshot.state.__getstate__(),
+                snapshot.state,
                 snapshot.screen.tobytes(),
                 snapshot.ram.tobytes(),
                 str(tuple(snapshot[3:])).encode(),

@@ -1,5 +1,6 @@
 """Training in a process of its own, as users start it."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 # Compiling takes most of a short run's time; runs of equal programs share it.
 COMPILED = Path(tempfile.gettempdir()) / f"vaeiw_jax-tests-compiled-{os.getuid()}"
@@ -19,7 +22,9 @@ def start(
     environment = os.environ | {
         "JAX_PLATFORMS": "cpu",
         "JAX_COMPILATION_CACHE_DIR": str(COMPILED),
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        # A few steps need no fast code, but code soon.
+        "XLA_FLAGS": "--xla_backend_optimization_level=0"
+        f" --xla_force_host_platform_device_count={devices}",
     }
     return subprocess.Popen(
         [sys.executable, "-m", module, f"--frames={frames}", f"--workdir={workdir}", *flags],
@@ -28,6 +33,20 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """The folder that `make` fills, once for all of pytest's worker processes."""
+    base = factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    directory = root / name
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not directory.exists():
+            unfinished = root / f"{name}.unfinished"
+            make(unfinished)
+            unfinished.rename(directory)
+    return directory
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:

@@ -65,9 +65,12 @@ class AtariConfig:
 
 
 class Snapshot(NamedTuple):
-    """A state of the emulator with what it shows. The emulator itself forgets the screen, so it is kept here."""
+    """A state of the emulator with what it shows: a plain value, from which any process can go on.
 
-    state: ale_py.ALEState
+    The emulator's own states forget the screen, so it is kept here.
+    """
+
+    state: bytes
     screen: np.ndarray
     """uint8[height, width] palette colours."""
     ram: np.ndarray
@@ -121,7 +124,7 @@ class Atari:
         """The first state of an episode; `rng` draws the number of idle frames, if there may be any."""
         if not self.config.noop_max:
             return self._power_on
-        self._emulator.restoreState(self._power_on.state)
+        self._emulator.restoreState(ale_py.ALEState(self._power_on.state))
         for _ in range(rng.integers(self.config.noop_max, endpoint=True)):
             self._emulator.act(NOOP)
         return self._snapshot()
@@ -136,8 +139,8 @@ class Atari:
 
         `watch`, if given, is shown every emulated frame as uint8[height, width, 3].
         """
-        if snapshot.state is not self._current:  # else the emulator stands there already
-            self._emulator.restoreState(snapshot.state)
+        if snapshot.state != self._current:  # else the emulator stands there already
+            self._emulator.restoreState(ale_py.ALEState(snapshot.state))
         reward = 0
         for _ in range(self.config.frameskip):
             if self._emulator.game_over():
@@ -150,7 +153,7 @@ class Atari:
 
     def _snapshot(self) -> Snapshot:
         emulator = self._emulator
-        self._current = emulator.cloneState()
+        self._current = cast(bytes, emulator.cloneState().__getstate__())
         return Snapshot(
             state=self._current,
             screen=emulator.getScreen(),
@@ -163,11 +166,10 @@ class Atari:
 
 def pack(snapshots: Sequence[Snapshot]) -> dict[str, np.ndarray]:
     """Snapshots as plain arrays, from which another process continues bit for bit."""
-    states = [cast(bytes, snapshot.state.__getstate__()) for snapshot in snapshots]
-    joined = b"".join(states)
+    joined = b"".join(snapshot.state for snapshot in snapshots)
     return {
         "states": np.frombuffer(joined, np.uint8),
-        "state_lengths": np.array([len(state) for state in states], np.int64),
+        "state_lengths": np.array([len(snapshot.state) for snapshot in snapshots], np.int64),
         "states_digest": np.frombuffer(hashlib.sha256(joined).digest(), np.uint8),
         "screens": np.stack([snapshot.screen for snapshot in snapshots]),
         "rams": np.stack([snapshot.ram for snapshot in snapshots]),
@@ -185,7 +187,7 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> list[Snapshot]:
     ends = np.cumsum(arrays["state_lengths"]).tolist()
     return [
         Snapshot(
-            state=ale_py.ALEState(joined[start:end]),
+            state=joined[start:end],
             screen=arrays["screens"][i],
             ram=arrays["rams"][i],
             lives=int(arrays["lives"][i]),

@@ -59,14 +59,16 @@ class Collector:
       config: how to play, and what to keep.
       directory: of the frame store.
       seed: of the first episode; those after it count up.
+      emulators: processes that step the game, or 0.
     """
 
-    def __init__(self, config: CollectConfig, directory: Path, seed: int = 0):
+    def __init__(self, config: CollectConfig, directory: Path, seed: int = 0, emulators: int = 0):
         self.config = config
         self.directory = directory
         self.duplicates = 0
         self.scores: list[int] = []
         self._first_seed = seed
+        self._emulators = emulators
         self._pending: list[np.ndarray] = []
         self._seen: set[bytes] = set()
         settings = runs.settings(config)
@@ -105,7 +107,7 @@ class Collector:
 
     def _start_episode(self) -> None:
         seed = self._first_seed + len(self.scores)
-        self.episode = Episode(self.config.episode, seed)
+        self.episode = Episode(self.config.episode, seed, self._emulators)
 
     def _play_a_decision(self) -> list[np.ndarray]:
         """The screens a decision gives: its root's, and some of those it generated."""

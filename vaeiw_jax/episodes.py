@@ -9,9 +9,22 @@ import numpy as np
 
 from vaeiw_jax import atari, features
 from vaeiw_jax.atari import Atari, AtariConfig
+from vaeiw_jax.emulators import EmulatorPool, PooledWorld
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, bprost
-from vaeiw_jax.planning import Decision, Planner, PlannerConfig, Statistics, Transition
+from vaeiw_jax.planning import (
+    Decision,
+    PlainWorld,
+    Planner,
+    PlannerConfig,
+    Statistics,
+    Transition,
+    World,
+)
+from vaeiw_jax.planning.simulator import Atoms
+
+LATE_SECONDS = 0.02
+"""A decision may end so long after its budget of seconds without being counted as late."""
 
 BACKGROUND_STEPS = 100
 """Steps of random play over which a pixel must keep its colour to belong to the background."""
@@ -77,9 +90,15 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 
 
 class Episode:
-    """One game being played: a function of its config and seed, as far as the budget is in nodes."""
+    """One game being played: a function of its config and seed, as far as the budget is in nodes.
 
-    def __init__(self, config: EpisodeConfig, seed: int):
+    Args:
+      config: how to play.
+      seed: of all that is random.
+      emulators: processes that step the game; 0 steps it in this one. They change nothing but the time it takes.
+    """
+
+    def __init__(self, config: EpisodeConfig, seed: int, emulators: int = 0):
         start_rng, background_rng, planner_rng = _generators(seed)
         self.config = config
         self.seed = seed
@@ -97,16 +116,15 @@ class Episode:
         num_features, atoms = self._features()
         self.planner = Planner(
             config.planner,
+            self._world(atoms, emulators),
             num_actions=self.simulator.num_actions,
             num_features=num_features,
-            step=self.simulator.step,
-            atoms=atoms,
             snapshot=self.snapshot,
             lives=self.snapshot.lives,
             rng=planner_rng,
         )
 
-    def _features(self) -> tuple[int, Any]:
+    def _features(self) -> tuple[int, Atoms]:
         if self.config.planner.planner == "random":  # blind, so nothing need be looked at
             return 0, lambda snapshot, previous: np.zeros(0, np.int32)
         setting = features.Setting(
@@ -114,6 +132,11 @@ class Episode:
         )
         chosen = features.create(self.config.features, setting)
         return chosen.num_features, chosen.atoms
+
+    def _world(self, atoms: Atoms, emulators: int) -> World:
+        if not emulators:
+            return PlainWorld(self.simulator.step, atoms)
+        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms)
 
     def advance(self) -> Decision:
         """Makes a decision and acts on it."""
@@ -169,12 +192,18 @@ class Episode:
         return {
             "ended": dict(zip(endings.tolist(), counts.tolist(), strict=True)),
             "random_actions": int(columns.pop("random_action").sum()),
+            "late": self._late(columns["seconds"]),
             **{
                 f"mean_{name.removeprefix('mean_')}": float(column.mean())
                 for name, column in columns.items()
                 if not name.endswith("seconds")
             },
         }
+
+    def _late(self, seconds: np.ndarray) -> int:
+        """How many decisions overran their budget of seconds by more than is tolerable."""
+        budget = self.config.planner.budget_seconds
+        return 0 if budget is None else int((seconds > budget + LATE_SECONDS).sum())
 
     def seconds(self) -> dict[str, float]:
         """Where the time of the decisions went."""

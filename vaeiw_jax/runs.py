@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import durable
+from vaeiw_jax import atari, durable
 from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import Decision
@@ -53,10 +53,29 @@ class Run:
         return self._path("videos", ".mp4")
 
 
+def find(workdir: Path, game: str | None, seed: int) -> Run:
+    """The finished run asked for, of the only game there is unless one is named."""
+    games = sorted(path.name for path in workdir.glob("episodes/*"))
+    if not games:
+        raise UserError(
+            f"{workdir} holds no recorded episodes; play some with `python -m launch.play`"
+        )
+    if game is None and len(games) > 1:
+        raise UserError(f"{workdir} holds several games, {', '.join(games)}; say which")
+    run = Run(workdir, atari.game_name(atari.rom_id(game)) if game else games[0], seed)
+    if not run.record.exists():
+        seeds = sorted(path.stem for path in run.record.parent.glob("seed-*[0-9].json"))
+        raise UserError(
+            f"there is no finished run {run.record}; there is {', '.join(seeds) or 'none'}"
+        )
+    return run
+
+
 def play(
     config: EpisodeConfig,
     run: Run,
     *,
+    emulators: int = 0,
     command: list[str] | None = None,
     save_seconds: float = SAVE_SECONDS,
     on_decision: Callable[[Episode, Decision | None], None] = lambda episode, decision: None,
@@ -67,6 +86,7 @@ def play(
     Args:
       config: how to play. The work directory must hold no other config's results.
       run: which run, and where its files are.
+      emulators: processes that step the game, or 0.
       command: how it was started, for the record.
       save_seconds: how much play a crash may cost.
       on_decision: told of the episode at the start, and of every decision.
@@ -78,7 +98,7 @@ def play(
     if run.record.exists():
         return durable.read_json(run.record)
     started = time.time()
-    episode = Episode(config, run.seed)
+    episode = Episode(config, run.seed, emulators)
     resumed_at = _resume(episode, run)
     on_decision(episode, None)
     saved = time.monotonic()
@@ -93,7 +113,9 @@ def play(
     durable.write_arrays(run.decisions, episode.decisions())
     durable.write_json(
         run.host,
-        host(command, started) | {"resumed_at_decision": resumed_at} | episode.seconds(),
+        host(command, started)
+        | {"emulators": emulators, "resumed_at_decision": resumed_at}
+        | episode.seconds(),
     )
     record = episode.record()
     durable.write_json(run.record, record)
@@ -154,10 +176,16 @@ def host(command: list[str] | None, started: float) -> dict[str, Any]:
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """How many cores this process may keep busy: those of its affinity, or fewer if its cgroup is rationed."""
+    affine = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    ration = Path("/sys/fs/cgroup/cpu.max")
+    if ration.exists():
+        quota, _, period = ration.read_text().partition(" ")
+        if quota != "max":
+            return max(1, min(affine, int(quota) // int(period)))
+    return affine
 
 
 def processor() -> str:

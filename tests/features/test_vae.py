@@ -1,5 +1,6 @@
 import re
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import jax
@@ -14,6 +15,7 @@ from vaeiw_jax.features import FeaturesConfig, Setting, create, vae
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.vae import checkpoints, latents
 from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.fast_encoder import FastEncoder
 from vaeiw_jax.vae.networks import VAE
 
 MODELS = {
@@ -90,6 +92,126 @@ def nearest_to_an_edge(model, posterior, bits):
     edges = [np.log(0.6 / 0.4)] if model.latent_kind == "bernoulli" else latents.bin_edges(bits)
     values = posterior[..., : model.channels]
     return np.abs(values[..., None] - np.asarray(edges)).min()
+
+
+@pytest.fixture(scope="module")
+def many_screens(real_screens):
+    """Screens of several games, in an order that is none's."""
+    games = ("Pong", "Breakout", "MsPacman", "Alien", "Seaquest")
+    together = np.concatenate([real_screens(game, 8) for game in games])
+    return np.random.default_rng(0).permutation(together)
+
+
+@pytest.fixture(scope="module")
+def canonical(saved, many_screens):
+    """What the canonical encoder of the saved model makes of the many screens."""
+    model, variables, _ = saved
+    encode = vae.canonical_encoder(model, variables, SETTING.screen_shape)
+    return [encode(screen) for screen in many_screens]
+
+
+SETTINGS = {
+    "threshold": {},
+    "low threshold": {"threshold": 0.3},
+    "sampled": {"sample_features": True},
+    "4 bits": {"quantisation_bits": 4},
+    "6 bits": {"quantisation_bits": 6},
+}
+
+
+@pytest.mark.parametrize("safety", [vae.SAFETY, 500], ids=["few unsure", "many unsure"])
+@pytest.mark.parametrize("chosen", SETTINGS)
+def test_atoms_are_the_canonical_ones_exactly(
+    saved, many_screens, canonical, chosen, safety, monkeypatch
+):
+    """In an order drawn at random, with few or with many features left to the canonical encoder."""
+    model, _, directory = saved
+    if ("bits" in chosen) != (model.latent_kind == "gaussian"):
+        return  # a setting of the other latents
+    monkeypatch.setattr(vae, "SAFETY", safety)
+    config = FeaturesConfig(f"vae:{directory}", **SETTINGS[chosen])
+    features = create(config, SETTING)
+    settled = counted(features._settled, "_canonical")
+    for screen, posterior in zip(many_screens, canonical, strict=True):
+        expected = canonical_atoms(model, config, posterior, screen)
+        assert features.atoms(seen(screen), None).tolist() == expected.tolist()
+    if safety == 500:
+        assert settled.calls
+
+
+def counted(owner, name):
+    """Counts the calls of a method from now on."""
+    count, method = SimpleNamespace(calls=0), getattr(owner, name)
+
+    def counting(*arguments):
+        count.calls += 1
+        return method(*arguments)
+
+    setattr(owner, name, counting)
+    return count
+
+
+def canonical_atoms(model, config, posterior, screen):
+    if config.sample_features:
+        digest = vae._digest(screen.ravel().view(np.uint64)).tobytes()
+        draws = np.random.default_rng(int.from_bytes(digest)).random(posterior.shape)
+        features = draws < 1 / (1 + np.exp(-posterior.astype(np.float64)))
+        return np.flatnonzero(features)
+    bits = latents.bits(model, posterior[None], config.threshold, config.quantisation_bits)
+    return np.flatnonzero(np.asarray(bits))
+
+
+def test_the_canonical_posterior_of_a_position_depends_on_what_it_sees_alone(
+    saved, many_screens, canonical
+):
+    """Which is why it may be kept for other screens: to the last bit."""
+    model, variables, _ = saved
+    fast = FastEncoder(model, variables, SETTING.screen_shape)
+    known, met_again = {}, 0
+    for screen, posterior in zip(many_screens, canonical, strict=True):
+        ids = fast.encode(screen)[1]
+        for position in np.ndindex(ids.shape):
+            key = (*position, int(ids[position]))
+            met_again += key in known
+            assert (
+                known.setdefault(key, posterior[position].tobytes())
+                == posterior[position].tobytes()
+            )
+    assert met_again
+    assert fast.generation == 0
+
+
+def test_what_was_settled_is_not_computed_again(small, real_screens, monkeypatch):
+    monkeypatch.setattr(vae, "SAFETY", 500)
+    features = create(FeaturesConfig(f"vae:{small}"), SETTING)
+    settled = counted(features._settled, "_canonical")
+    first, second = (
+        features._features(screen, b"") for screen in [real_screens("Pong", 9)[-1]] * 2
+    )
+    assert settled.calls == 1
+    assert (first == second).all()
+
+
+def test_a_model_the_fast_encoder_does_not_cover_is_encoded_by_the_canonical_one(
+    tmp_path, real_screens
+):
+    model = ModelConfig(dtype="bfloat16")
+    variables = variables_of(model)
+    checkpoints.save_model(tmp_path, model, variables, {"game": "Pong"})
+    config = FeaturesConfig(f"vae:{tmp_path}")
+    features = create(config, SETTING)
+    screen = real_screens("Pong", 5)[-1]
+    canonical = vae.canonical_encoder(model, variables, SETTING.screen_shape)
+    expected = canonical_atoms(model, config, canonical(screen), screen)
+    assert features.atoms(seen(screen), None).tolist() == expected.tolist()
+
+
+def test_threads_may_ask_at_once(small, many_screens):
+    features, other = (create(FeaturesConfig(f"vae:{small}"), SETTING) for _ in range(2))
+    alone = [other.atoms(seen(screen), None).tolist() for screen in many_screens]
+    with ThreadPoolExecutor(4) as pool:
+        atoms = pool.map(lambda screen: features.atoms(seen(screen), None).tolist(), many_screens)
+        assert list(atoms) == alone
 
 
 def test_cached_play_is_uncached_play(small, monkeypatch):

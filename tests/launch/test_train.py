@@ -1,10 +1,8 @@
 """Training from the command line: interrupted in every way, it ends as if it had not been."""
 
 import json
-import os
 import resource
 import signal
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +28,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole_run(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The work directory of a run that nothing interrupts."""
-    workdir = tmp_path_factory.mktemp("whole")
-    code, out, err = train_process.finish(
-        train_process.start(store, workdir, *FLAGS, "--picture_every=2")
-    )
-    assert code == 0, err
-    assert f"trained for {STEPS} steps" in out
-    return workdir
+
+    def run(workdir: Path) -> None:
+        process = train_process.start(store, workdir, *FLAGS, "--picture_every=2")
+        code, out, err = train_process.finish(process)
+        assert code == 0, err
+        assert f"trained for {STEPS} steps" in out
+
+    return train_process.once(tmp_path_factory, "whole_run", run)
 
 
 def test_a_run_leaves_everything_in_its_work_directory(whole_run: Path) -> None:
@@ -84,38 +83,33 @@ def assert_same_run(workdir: Path, expected: Path) -> None:
     assert lines[0] == lines[1]
 
 
-def test_a_run_killed_and_resumed_equals_one_never_interrupted(
+def test_a_run_killed_then_stopped_ends_like_one_never_interrupted(
     store: Path, whole_run: Path, tmp_path: Path
 ) -> None:
-    process = train_process.start(store, tmp_path, *FLAGS)
-    train_process.wait_until((tmp_path / "checkpoints" / "4").exists, process)
-    process.send_signal(signal.SIGKILL)
-    assert train_process.finish(process)[0] == -signal.SIGKILL
-    code, _, err = train_process.finish(train_process.start(store, tmp_path, *FLAGS))
-    assert code == 0, err
-    assert_same_run(tmp_path, whole_run)
+    killed = train_process.start(store, tmp_path, *FLAGS)
+    train_process.wait_until((tmp_path / "checkpoints" / "4").exists, killed)
+    killed.send_signal(signal.SIGKILL)
+    assert train_process.finish(killed)[0] == -signal.SIGKILL
+    before = set(tmp_path.glob("tensorboard/*"))
 
-
-def test_sigterm_saves_and_ends_cleanly_and_the_run_goes_on_from_there(
-    store: Path, whole_run: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "metrics.jsonl"
-    process = train_process.start(store, tmp_path, *FLAGS, "--checkpoint_every=1000")
-    train_process.wait_until((tmp_path / "tensorboard").exists, process)
-    process.send_signal(signal.SIGTERM)
-    code, out, err = train_process.finish(process)
+    stopped = train_process.start(store, tmp_path, *FLAGS, "--checkpoint_every=1000")
+    train_process.wait_until(lambda: set(tmp_path.glob("tensorboard/*")) != before, stopped)
+    stopped.send_signal(signal.SIGTERM)
+    code, out, err = train_process.finish(stopped)
     assert code == 0, err
-    done = metrics.read(log)[-1]["step"]
-    assert 0 < done < STEPS
+    done = metrics.read(tmp_path / "metrics.jsonl")[-1]["step"]
+    assert 4 < done < STEPS
     assert f"stopped at step {done}; run the same command again" in out
     assert (tmp_path / "checkpoints" / str(done)).exists()
+
     code, _, err = train_process.finish(train_process.start(store, tmp_path, *FLAGS))
     assert code == 0, err
     assert_same_run(tmp_path, whole_run)
 
 
-def test_a_full_disk_is_said_in_a_sentence(store: Path, whole_run: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_said_in_a_sentence(store: Path, tmp_path: Path) -> None:
     process = train_process.start(store, tmp_path, *FLAGS)
+    train_process.wait_until((tmp_path / "checkpoints" / "2").exists, process)
     # Files may not grow beyond 100 kB, as if the disk were full: checkpoints are larger.
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100_000, 100_000))
     code, _, err = train_process.finish(process)
@@ -132,16 +126,3 @@ def test_mistakes_are_said_in_a_sentence(tmp_path: Path) -> None:
         f"error: {tmp_path} holds neither a frame store (manifest.json) nor PNG files;"
         " collect frames into it first"
     )
-
-
-def test_flags_without_a_work_directory_are_refused(store: Path) -> None:
-    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
-    result = subprocess.run(
-        ["python", "-m", "launch.train", f"--frames={store}"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert result.returncode == 1
-    assert result.stderr.startswith("error: --workdir is missing")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from vaeiw_jax.planning import Planner, PlannerConfig, Transition
+from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig, Transition
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,9 @@ def planner(
 ) -> Planner:
     return Planner(
         config,
+        PlainWorld(world.step, world.atoms),
         num_actions=world.num_actions,
         num_features=world.num_features,
-        step=world.step,
-        atoms=world.atoms,
         snapshot=start,
         lives=lives,
         rng=np.random.default_rng(seed),

@@ -26,10 +26,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def on_one_device(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    workdir = tmp_path_factory.mktemp("one")
-    code, _, err = train_process.finish(train_process.start(store, workdir, *FLAGS))
-    assert code == 0, err
-    return workdir
+    def run(workdir: Path) -> None:
+        code, _, err = train_process.finish(train_process.start(store, workdir, *FLAGS))
+        assert code == 0, err
+
+    return train_process.once(tmp_path_factory, "on_one_device", run)
 
 
 def assert_same_losses(workdir: Path, expected: Path) -> None:

@@ -3,6 +3,14 @@
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.planner import Decision, Planner
 from vaeiw_jax.planning.search import Statistics
-from vaeiw_jax.planning.simulator import Transition
+from vaeiw_jax.planning.simulator import PlainWorld, Transition, World
 
-__all__ = ["Decision", "Planner", "PlannerConfig", "Statistics", "Transition"]
+__all__ = [
+    "Decision",
+    "PlainWorld",
+    "Planner",
+    "PlannerConfig",
+    "Statistics",
+    "Transition",
+    "World",
+]

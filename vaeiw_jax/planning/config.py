@@ -39,6 +39,10 @@ class PlannerConfig:
             "help": "partial: the chosen branch is kept for the next decision; none: it is not"
         },
     )
+    rollouts_in_flight: int = field(
+        default=1,
+        metadata={"help": "rollouts going on at once; 1 is the sequential algorithm"},
+    )
     max_depth: int = field(
         default=MAX_DEPTH, metadata={"help": "no node lies deeper below the root than this"}
     )
@@ -63,6 +67,10 @@ class PlannerConfig:
             raise UserError(f"discount must be above 0 and at most 1, not {self.discount}")
         if not 1 <= self.risk_alpha < math.inf:
             raise UserError(f"risk_alpha must be at least 1, not {self.risk_alpha}")
+        if not 1 <= self.rollouts_in_flight <= 1000:
+            raise UserError(
+                f"rollouts_in_flight must be from 1 to 1,000, not {self.rollouts_in_flight}"
+            )
         if not 1 <= self.max_depth <= MAX_DEPTH:
             raise UserError(f"max_depth must be from 1 to {MAX_DEPTH:,}, not {self.max_depth}")
         if self.max_tree_nodes is not None and self.max_tree_nodes < 2:

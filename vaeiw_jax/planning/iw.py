@@ -20,10 +20,14 @@ def iw(search: Search) -> str:
     for node in tree.breadth_first():
         search.note(int(node), _ANY_DEPTH)
         queue.extend(_untried(search, int(node)))
-    while queue:
-        if ended := search.spent():
-            return ended
-        child, novel = search.generate(*queue.popleft(), _ANY_DEPTH)
+    while queue or search.in_flight:
+        ended = search.spent()
+        while queue and search.may_ask and not ended:
+            search.ask(*queue.popleft())
+            ended = search.spent()
+        if not search.in_flight:
+            return ended or SOLVED
+        child, novel = search.receive(_ANY_DEPTH)
         if novel:
             queue.extend(_untried(search, child))
     return SOLVED

@@ -14,7 +14,7 @@ from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.planning.returns import action_values, best_action
 from vaeiw_jax.planning.rollout_iw import rollout_iw
 from vaeiw_jax.planning.search import NO_SEARCH, Search, Statistics
-from vaeiw_jax.planning.simulator import Atoms, Step, Transition
+from vaeiw_jax.planning.simulator import Transition, World
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
 
 SEARCHES: dict[str, Callable[[Search], str]] = {
@@ -33,14 +33,13 @@ class Decision:
 
 
 class Planner:
-    """Plays a world given as functions, one decision after another.
+    """Plays a world, one decision after another.
 
     Args:
       config: which search, and its budget.
+      world: where actions lead, and what is true there.
       num_actions: actions are numbered from 0.
       num_features: atoms are numbered from 0, below this.
-      step: where an action leads from a snapshot.
-      atoms: the true features of a snapshot, given its parent's.
       snapshot: where to start.
       lives: lives left there.
       rng: draws actions and breaks ties.
@@ -50,11 +49,10 @@ class Planner:
     def __init__(
         self,
         config: PlannerConfig,
+        world: World,
         *,
         num_actions: int,
         num_features: int,
-        step: Step,
-        atoms: Atoms,
         snapshot: Any,
         rng: np.random.Generator,
         lives: int = 0,
@@ -62,11 +60,10 @@ class Planner:
     ):
         self.config = config
         self._table = NoveltyTable(num_features, config.width)
-        self._step = step
-        self._atoms = atoms
+        self._world = world
         self._rng = rng
         self._clock = clock
-        self._root_atoms = atoms(snapshot, None)
+        self._root_atoms = world.atoms(snapshot, None)
         self.tree = Tree(num_actions, snapshot, lives)
 
     def decide(self) -> Decision:
@@ -77,8 +74,7 @@ class Planner:
             self.tree,
             self._root_atoms,
             self._table,
-            self._step,
-            self._atoms,
+            self._world,
             self._rng,
             self._clock,
         )
@@ -94,7 +90,8 @@ class Planner:
         before = tree.snapshots[ROOT]
         child = int(tree.children[ROOT, action])
         if child == NO_NODE:
-            child = tree.add(ROOT, action, self._step(before, action), utility=0.0)
+            self._world.ask(before, action)
+            child = tree.add(ROOT, action, self._world.answer().transition, utility=0.0)
         transition = Transition(
             tree.snapshots[child],
             float(tree.reward[child]),
@@ -102,10 +99,10 @@ class Planner:
             bool(tree.terminal[child]),
         )
         if self.config.caching == "partial":
-            self._root_atoms = self._atoms(transition.snapshot, before)
+            self._root_atoms = self._world.atoms(transition.snapshot, before)
             tree.reroot(child)
         else:
-            self._root_atoms = self._atoms(transition.snapshot, None)
+            self._root_atoms = self._world.atoms(transition.snapshot, None)
             self.tree = Tree(tree.num_actions, transition.snapshot, transition.lives)
         return transition
 

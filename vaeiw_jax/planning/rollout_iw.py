@@ -9,33 +9,55 @@ def rollout_iw(search: Search) -> str:
 
     The tree kept from the decision before is searched again with a new novelty table: its nodes, being met again, must
     hold their own against what this decision finds, but only nodes generated in this decision write into the table.
+
+    With several rollouts in flight, each walks on alone until it must ask where an untried action leads. The answers
+    are taken in the order of the questions, however long each took, so that timing decides nothing.
     """
     tree = search.tree
     tree.clear_labels()
-    while not tree.solved[ROOT]:
-        if ended := search.spent():
-            return ended
-        _rollout(search)
-    return SOLVED
-
-
-def _rollout(search: Search) -> None:
-    """Follows random open actions down to a node that is pruned or terminal, or to the end of the budget."""
-    tree, rng = search.tree, search.rng
-    node = ROOT
     while True:
-        actions = tree.open[node].nonzero()[0]
-        action = actions[rng.integers(len(actions))]
-        child = tree.children[node, action]
-        depth = int(tree.depth[node]) + 1
+        ended = SOLVED if tree.solved[ROOT] else search.spent()
+        while not ended and search.may_ask and _walk(search, ROOT):
+            ended = SOLVED if tree.solved[ROOT] else search.spent()
+        if search.in_flight:
+            _go_on(search, *search.receive())
+        elif ended:
+            return ended
+
+
+def _walk(search: Search, node: int) -> bool:
+    """Follows random open actions down to one not yet tried, and asks where it leads.
+
+    The rollout ends before where a node met again is no longer novel.
+
+    Returns:
+      False if it could not go on for now, other rollouts being on every open way.
+    """
+    tree, rng = search.tree, search.rng
+    while True:
+        actions = search.free_actions(node)
+        if not len(actions):
+            return False
+        action = int(actions[rng.integers(len(actions))])
+        child = int(tree.children[node, action])
         if child == NO_NODE:
-            child, novel = search.generate(node, action, depth)
-        else:
-            novel = search.still_novel(child, depth)
-        if tree.terminal[child] or not novel or depth >= search.config.max_depth:
+            search.ask(node, action)
+            return True
+        depth = int(tree.depth[child])
+        if not search.still_novel(child, depth):
             tree.solve(child)
-            break
-        if search.spent():
-            break
+            search.rollout_lengths.append(depth)
+            return True
         node = child
+
+
+def _go_on(search: Search, node: int, novel: bool) -> None:
+    """Continues the rollout that led to a new node, or ends it there."""
+    tree = search.tree
+    depth = int(tree.depth[node])
+    if tree.terminal[node] or not novel or depth >= search.config.max_depth:
+        tree.solve(node)
+    elif not search.spent() and not tree.solved[tree.parent[node]]:
+        _walk(search, node)
+        return
     search.rollout_lengths.append(depth)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import NO_KEY, NoveltyTable
 from vaeiw_jax.planning.returns import utility
-from vaeiw_jax.planning.simulator import Atoms, Step
+from vaeiw_jax.planning.simulator import World
 from vaeiw_jax.planning.tree import ROOT, Tree
 
 SECONDS = "seconds"
@@ -52,7 +53,7 @@ class Statistics:
 
 
 class Search:
-    """One decision in the making: grows the tree by what simulator and features tell, and keeps count."""
+    """One decision in the making: grows the tree by what the world answers, and keeps count."""
 
     def __init__(
         self,
@@ -60,8 +61,7 @@ class Search:
         tree: Tree,
         root_atoms: np.ndarray,
         table: NoveltyTable,
-        step: Step,
-        atoms: Atoms,
+        world: World,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
     ):
@@ -71,11 +71,11 @@ class Search:
         self.rng = rng
         self.rollout_lengths: list[int] = []
         self._root_atoms = root_atoms
-        self._step = step
-        self._atoms = atoms
+        self._world = world
         self._clock = clock
         self._start = clock()
         self._kept = tree.size
+        self._asked: deque[tuple[int, int]] = deque()
         self._expanded: set[int] = set()
         self._atom_count = 0
         self._emulator_seconds = 0.0
@@ -83,37 +83,54 @@ class Search:
         self._novelty_seconds = 0.0
 
     @property
-    def new_nodes(self) -> int:
-        return self.tree.size - self._kept
+    def in_flight(self) -> int:
+        """Children asked for and not yet here."""
+        return len(self._asked)
+
+    @property
+    def may_ask(self) -> bool:
+        return self.in_flight < self.config.rollouts_in_flight
 
     def spent(self) -> str | None:
-        """What the decision has run out of, if anything."""
+        """What the decision has run out of, if anything, counting what is in flight."""
         config = self.config
-        if config.budget_nodes is not None and self.new_nodes >= config.budget_nodes:
+        size = self.tree.size + self.in_flight
+        if config.budget_nodes is not None and size - self._kept >= config.budget_nodes:
             return NODES
-        if config.max_tree_nodes is not None and self.tree.size >= config.max_tree_nodes:
+        if config.max_tree_nodes is not None and size >= config.max_tree_nodes:
             return TREE_NODES
         if config.budget_seconds is not None:
             return SECONDS if self._clock() - self._start >= config.budget_seconds else None
         return None
 
-    def generate(self, parent: int, action: int, depth: int) -> tuple[int, bool]:
-        """Adds the child by an action not yet tried, and notes its atoms at `depth`.
+    def free_actions(self, node: int) -> np.ndarray:
+        """The open actions of a node, but for those whose child is in flight."""
+        actions = self.tree.open[node].nonzero()[0]
+        asked = [action for parent, action in self._asked if parent == node]
+        return np.setdiff1d(actions, asked) if asked else actions
+
+    def ask(self, parent: int, action: int) -> None:
+        """Sends for the child by an action not yet tried."""
+        self._asked.append((parent, action))
+        self._expanded.add(parent)
+        self._world.ask(self.tree.snapshots[parent], action)
+
+    def receive(self, depth: int | None = None) -> tuple[int, bool]:
+        """Adds the child asked for longest, and notes its atoms at `depth`, or else at its own.
 
         Returns:
           The child, and whether it makes some key true that was not yet seen at that depth or above.
         """
         tree, config = self.tree, self.config
-        before = self._clock()
-        transition = self._step(tree.snapshots[parent], action)
-        self._emulator_seconds += self._clock() - before
+        parent, action = self._asked.popleft()
+        transition, atoms, emulator_seconds, features_seconds = self._world.answer()
+        self._emulator_seconds += emulator_seconds
+        self._features_seconds += features_seconds
+        self._atom_count += len(atoms)
         lost_life = transition.lives < tree.lives[parent]
         value = utility(transition.reward, lost_life, config.risk_averse, config.risk_alpha)
         child = tree.add(parent, action, transition, value)
-        self._expanded.add(parent)
-        atoms = self._atoms_of(child)
-        self._atom_count += len(atoms)
-        return child, self._note(child, atoms, depth)
+        return child, self._note(child, atoms, int(tree.depth[child]) if depth is None else depth)
 
     def note(self, node: int, depth: int) -> None:
         """Notes the atoms of a node kept from the decision before."""
@@ -148,21 +165,22 @@ class Search:
             return self._root_atoms
         before = self._clock()
         snapshots = self.tree.snapshots
-        atoms = self._atoms(snapshots[node], snapshots[self.tree.parent[node]])
+        atoms = self._world.atoms(snapshots[node], snapshots[self.tree.parent[node]])
         self._features_seconds += self._clock() - before
         return atoms
 
     def statistics(self, ended: str, random_action: bool) -> Statistics:
         lengths = self.rollout_lengths
+        new_nodes = self.tree.size - self._kept
         return Statistics(
-            new_nodes=self.new_nodes,
+            new_nodes=new_nodes,
             kept_nodes=self._kept - 1,
             expanded_nodes=len(self._expanded),
             rollouts=len(lengths),
             mean_rollout_length=sum(lengths) / len(lengths) if lengths else 0.0,
             max_rollout_length=max(lengths, default=0),
             depth=int(self.tree.depth[: self.tree.size].max()),
-            atoms_per_node=self._atom_count / self.new_nodes if self.new_nodes else 0.0,
+            atoms_per_node=self._atom_count / new_nodes if new_nodes else 0.0,
             ended=ended,
             random_action=random_action,
             seconds=self._clock() - self._start,

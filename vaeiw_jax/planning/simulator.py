@@ -1,7 +1,9 @@
 """What the planners ask of a world: steps from snapshots, and the atoms of what is seen."""
 
+import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,3 +23,52 @@ Step = Callable[[Any, int], Transition]
 
 Atoms = Callable[[Any, Any | None], np.ndarray]
 """(snapshot, its parent's snapshot or None) -> int32[n], the true features, without duplicates."""
+
+
+class Answer(NamedTuple):
+    """Where an action led, what is true there, and what it cost to find out."""
+
+    transition: Transition
+    atoms: np.ndarray
+    emulator_seconds: float
+    features_seconds: float
+
+
+class World(Protocol):
+    """Where actions lead. Questions may be asked ahead; answers come in the order of the questions."""
+
+    def ask(self, snapshot: Any, action: int) -> None:
+        """Wants to know where an action leads."""
+        ...
+
+    def answer(self) -> Answer:
+        """Tells what was asked for longest."""
+        ...
+
+    def atoms(self, snapshot: Any, previous: Any | None) -> np.ndarray:
+        """int32[n]: the true features of a snapshot, given its parent's."""
+        ...
+
+
+class PlainWorld:
+    """A world given by two functions, which are called when the answer is wanted."""
+
+    def __init__(self, step: Step, atoms: Atoms, clock: Callable[[], float] = time.perf_counter):
+        self._step = step
+        self._atoms = atoms
+        self._clock = clock
+        self._questions: deque[tuple[Any, int]] = deque()
+
+    def ask(self, snapshot: Any, action: int) -> None:
+        self._questions.append((snapshot, action))
+
+    def answer(self) -> Answer:
+        snapshot, action = self._questions.popleft()
+        start = self._clock()
+        transition = self._step(snapshot, action)
+        stepped = self._clock()
+        atoms = self._atoms(transition.snapshot, snapshot)
+        return Answer(transition, atoms, stepped - start, self._clock() - stepped)
+
+    def atoms(self, snapshot: Any, previous: Any | None) -> np.ndarray:
+        return self._atoms(snapshot, previous)

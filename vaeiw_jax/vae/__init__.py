@@ -1,1 +1,1 @@
-"""Screens to a trained encoder: the variational autoencoders of the paper, as pure JAX functions."""
+"""Screens to a trained encoder: the paper's variational autoencoders, as pure JAX functions."""

@@ -82,7 +82,7 @@ class ModelConfig:
 
     @property
     def posterior_channels(self) -> int:
-        """What the encoder puts out per position: a logit, or a mean and a log-variance, per latent."""
+        """Outputs of the encoder per position: per latent a logit, or a mean and a log-variance."""
         return self.channels if self.latent_kind == "bernoulli" else 2 * self.channels
 
     @property

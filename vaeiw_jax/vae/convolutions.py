@@ -15,7 +15,7 @@ _LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 # The batch is taken apart into slices of about this many positions, so that what a matrix product
 # reads was written just before and is still in cache. Smaller slices compile for a minute.
-_POSITIONS_PER_SLICE = 32768
+_POSITIONS_PER_SLICE = 65536
 
 
 def rewritten_by_default() -> bool:
@@ -98,7 +98,7 @@ def _conv_as_unit_conv(x: jax.Array, kernel: jax.Array, padding: int) -> jax.Arr
 
 
 def _conv_transpose_as_unit_conv(x: jax.Array, kernel: jax.Array) -> jax.Array:
-    """A transposed convolution of stride 2 as one of stride 1 and size 2 to four times the channels.
+    """A transposed convolution of stride 2 as a convolution of size 2 to four times the channels.
 
     With a = 2q + r: y[2m + r] = sum over q of x[m - q] @ kernel[2q + r]; the four (r, r) of a
     position are the channels of the convolution, then its neighbours in the image.

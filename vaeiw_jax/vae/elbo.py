@@ -34,7 +34,7 @@ def loss(
       dropout_key: a random key; needed only with `train` and a dropout rate above zero.
       train: whether BatchNorm uses the batch's statistics and dropout is on.
       tau: temperature of the samples, the config's if None.
-      zero_suppression: weight of the mean probability of the latents, added to push them towards zero.
+      zero_suppression: weight of the latents' mean probability, added to push them towards zero.
 
     Returns:
       The loss, the metrics (scalars) and the new "batch_stats" (the old ones if not `train`).
@@ -42,7 +42,8 @@ def loss(
     output, batch_stats = _apply(model, variables, frames, noise, dropout_key, train, tau)
     logits = output.pixel_logits
     cross_entropy = jax.nn.softplus(logits) - frames * logits
-    # What cross-entropy is left when every pixel is predicted exactly: grey pixels are no coin's outcome.
+    # What is left of the cross-entropy when every pixel is predicted exactly: a grey pixel is no
+    # coin's outcome.
     floor = -xlogy(frames, frames) - xlog1py(1 - frames, -frames)
 
     bce = cross_entropy.sum(axis=(1, 2, 3)).mean()

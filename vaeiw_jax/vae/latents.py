@@ -1,7 +1,7 @@
-"""The latent variables, Bernoulli or Gaussian: samples, the KL to the prior, the bits planning sees.
+"""The latent variables, Bernoulli or Gaussian: samples, KL to the prior, the bits planning sees.
 
-A posterior is what the encoder puts out, float[B, H, W, posterior_channels]: the logits of Bernoulli latents, or the
-means and then the log-variances of Gaussian ones.
+A posterior is what the encoder puts out, float[B, H, W, posterior_channels]: the logits of
+Bernoulli latents, or the means and then the log-variances of Gaussian ones.
 """
 
 import math
@@ -16,7 +16,7 @@ from vaeiw_jax.vae.config import ModelConfig
 
 
 def noise(config: ModelConfig, key: jax.Array, batch: int) -> jax.Array:
-    """The randomness of `sample`, float[batch, H, W, C]: logistic for Bernoulli latents, else normal."""
+    """The randomness of `sample`, float[batch, H, W, C]: logistic for Bernoulli, else normal."""
     draw = jax.random.logistic if config.latent_kind == "bernoulli" else jax.random.normal
     return draw(key, _shape(config, batch))
 
@@ -29,8 +29,9 @@ def sample(
 ) -> jax.Array:
     """Reparameterised samples of the posterior, float[B, H, W, C].
 
-    For Bernoulli latents the Gumbel-Softmax relaxation (Jang et al., 2017) with two classes: the difference of two
-    Gumbel variables is logistic, so the softmax is a sigmoid. `tau` is the config's unless given.
+    For Bernoulli latents the Gumbel-Softmax relaxation (Jang et al., 2017) with two classes: the
+    difference of two Gumbel variables is logistic, so the softmax is a sigmoid. `tau` is the
+    config's unless given.
     """
     if config.latent_kind == "bernoulli":
         return jax.nn.sigmoid((posterior + noise) / (config.tau if tau is None else tau))
@@ -63,7 +64,7 @@ def prior_sample(config: ModelConfig, key: jax.Array, batch: int) -> jax.Array:
 
 
 def num_features(config: ModelConfig, quantisation_bits: int = 4) -> int:
-    """How many features `bits` gives: one per Bernoulli latent, `quantisation_bits` per Gaussian one."""
+    """How many features `bits` gives: one per Bernoulli latent, several per Gaussian one."""
     if config.latent_kind == "bernoulli":
         return config.num_latents
     return config.num_latents * quantisation_bits
@@ -72,15 +73,16 @@ def num_features(config: ModelConfig, quantisation_bits: int = 4) -> int:
 def bits(
     config: ModelConfig, posterior: jax.Array, threshold: float = 0.9, quantisation_bits: int = 4
 ) -> jax.Array:
-    """The features planning sees: bool[B, num_features], in the order H, W, C (and bit, highest first).
+    """The features planning sees: bool[B, num_features], in the order H, W, C (and bit).
 
-    A Bernoulli latent is true when its probability exceeds `threshold`. The mean of a Gaussian one falls into one of
-    2**quantisation_bits bins, whose number is written in binary.
+    A Bernoulli latent is true when its probability exceeds `threshold`. The mean of a Gaussian one
+    falls into one of 2**quantisation_bits bins of equal prior probability, whose number is written
+    in binary, most significant bit first.
     """
     if config.latent_kind == "bernoulli":
         if not 0 < threshold < 1:
             raise UserError(f"threshold must lie between 0 and 1, not {threshold}")
-        # The logit is compared, not the probability: no sigmoid stands between a latent and its bit.
+        # The logit is compared, not the probability: nothing is rounded before the comparison.
         features = posterior > math.log(threshold / (1 - threshold))
     else:
         mean, _ = jnp.split(posterior, 2, axis=-1)

@@ -31,9 +31,7 @@ class MetricsLog:
         self._path = workdir / FILE
         self._drop_beyond(step)
         self._file = self._path.open("a")
-        self._board = tensorboardX.SummaryWriter(
-            str(workdir / "tensorboard"), purge_step=step + 1 if step else None
-        )
+        self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
     def train(self, step: int, epoch: int, metrics: Mapping[str, float]) -> None:
         self._write({"kind": "train", "step": step, "epoch": epoch, **metrics})

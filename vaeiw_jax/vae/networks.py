@@ -1,7 +1,8 @@
 """Encoder and decoder of the paper (Tables 3 to 7), for codes of 15x15 and 4x4 positions.
 
-Parameters are named alike in both networks: `conv_i` is the i-th strided (in the decoder: transposed) convolution,
-`block_i` the residual block after it, with `norm_0`, `conv_0`, `norm_1`, `conv_1`.
+Parameters are named alike in both networks: `conv_i` is the i-th strided (in the decoder:
+transposed) convolution, `block_i` the residual block after it, with `norm_0`, `conv_0`, `norm_1`,
+`conv_1`.
 """
 
 import math
@@ -11,11 +12,11 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from vaeiw_jax.screens import FRAME_SIZE
 from vaeiw_jax.vae import convolutions, latents
-from vaeiw_jax.vae.channels import channel_sum, spread
+from vaeiw_jax.vae.channels import normalise, spread
 from vaeiw_jax.vae.config import ModelConfig
 
-FRAME_SIZE = 128
 HIDDEN_CHANNELS = 64
 LEAK = 0.01
 NORM_MOMENTUM, NORM_EPSILON = 0.9, 1e-5
@@ -27,6 +28,11 @@ _ENCODER_LAYERS = {
     4: ((3, 0), (3, 0), (3, 0), (3, 0), (3, 1)),
 }
 _DECODER_KERNELS = {15: (3, 4, 4), 4: (3, 3, 3, 3, 3)}
+
+
+def num_layers(config: ModelConfig) -> int:
+    """How many strided convolutions each network has; after all but the last comes a block."""
+    return len(_ENCODER_LAYERS[config.height])
 
 
 class VAEOutput(NamedTuple):
@@ -53,7 +59,7 @@ class VAE(nn.Module):
         train: bool,
         tau: jax.Array | float | None = None,
     ) -> VAEOutput:
-        """Encodes frames: float[B, 128, 128, 1], samples codes with the given noise and decodes them."""
+        """Encodes frames, float[B, 128, 128, 1], samples codes with the noise and decodes them."""
         posterior = self.encode(frames, train)
         if self.config.variant == "published" and self.config.latent_kind == "bernoulli":
             posterior = jnp.clip(posterior, -CLAMP, CLAMP)
@@ -120,7 +126,9 @@ class ResidualBlock(nn.Module):
             y = BatchNorm(name=f"norm_{i}")(y, train)
             y = nn.leaky_relu(y, LEAK)
             y = Conv(HIDDEN_CHANNELS, 3, padding=1, name=f"conv_{i}")(y)
-            y = Dropout(config.dropout, whole_channels=config.variant == "published")(y, train)
+            y = Dropout(config.dropout, config.variant == "published", name=f"dropout_{i}")(
+                y, train
+            )
         return nn.leaky_relu(y if config.variant == "published" else x + y, LEAK)
 
 
@@ -138,23 +146,20 @@ class BatchNorm(nn.Module):
         bias = self.param("bias", nn.initializers.zeros, channels)
         mean_average = self.variable("batch_stats", "mean", jnp.zeros, channels)
         var_average = self.variable("batch_stats", "var", jnp.ones, channels)
-        mean, var = mean_average.value, var_average.value
         if train:
+            y, mean, var = normalise(x, scale, bias, NORM_EPSILON)
             count = x.size // x.shape[-1]
-            wide = x.astype(jnp.float32)
-            mean = channel_sum(wide) / count
-            var = jnp.maximum(channel_sum(jnp.square(wide)) / count - jnp.square(mean), 0)
-            mean_average.value += (1 - NORM_MOMENTUM) * (mean - mean_average.value)
             unbiased = var * (count / (count - 1))
+            mean_average.value += (1 - NORM_MOMENTUM) * (mean - mean_average.value)
             var_average.value += (1 - NORM_MOMENTUM) * (unbiased - var_average.value)
-        # One multiplication and one addition per element.
-        factor = scale * jax.lax.rsqrt(var + NORM_EPSILON)
-        offset = bias - mean * factor
+            return y
+        factor = scale * jax.lax.rsqrt(var_average.value + NORM_EPSILON)
+        offset = bias - mean_average.value * factor
         return x * spread(factor, x) + spread(offset, x)
 
 
 class Dropout(nn.Module):
-    """Zeroes a share of the elements, or of the channels of each image, and scales up what is left."""
+    """Zeroes a share of the elements, or of each image's channels, and scales up what is left."""
 
     rate: float
     whole_channels: bool = False
@@ -208,7 +213,7 @@ class ConvTranspose(nn.Module):
 def _parameters(
     module: nn.Module, shape: tuple[int, ...], fan_in: int
 ) -> tuple[jax.Array, jax.Array]:
-    """Kernel and bias, both uniform within 1 / sqrt(fan_in), as PyTorch initialises convolutions."""
+    """Kernel and bias, both uniform within 1 / sqrt(fan_in), as PyTorch initialises them."""
     bound = 1 / math.sqrt(fan_in)
 
     def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:

@@ -51,7 +51,9 @@ class TrainConfig:
     )
     zero_suppression: float = dataclasses.field(
         default=0.0,
-        metadata={"help": "weight that pushes latents to zero in the last third; 0: do not"},
+        metadata={
+            "help": "weight that pushes latents to zero, from a third of training on; 0: do not"
+        },
     )
     steps_per_call: int = dataclasses.field(
         default=0,

@@ -26,7 +26,7 @@ import numpy as np
 
 from vaeiw_jax import durable, frames
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import pictures, sharding, steps
+from vaeiw_jax.vae import convolutions, pictures, sharding, steps
 from vaeiw_jax.vae.checkpoints import TrainingCheckpoints, save_model
 from vaeiw_jax.vae.metrics import MetricsLog, ProgressBar, validations
 from vaeiw_jax.vae.steps import (
@@ -75,7 +75,7 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(_sigterm())
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
-        stack.callback(checkpoints.close)
+        stack.push(functools.partial(_close, checkpoints))
         run = _Run(config, workdir, trainer, checkpoints, stack, frame_set)
         while run.step < trainer.total_steps:
             run.advance()
@@ -87,9 +87,10 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
                 run.save()
                 break
         checkpoints.wait()
-        if run.step == trainer.total_steps:
+        finished = run.step >= trainer.total_steps
+        if finished:
             run.write_best_model()
-    return TrainResult(run.step, run.step == trainer.total_steps, run.best)
+    return TrainResult(run.step, finished, run.best)
 
 
 class Trainer:
@@ -118,9 +119,12 @@ class Trainer:
             static_argnums=0,
             donate_argnums=1,
             out_shardings=everywhere,
+            compiler_options=convolutions.compiler_options(),
         )
         self._evaluate = jax.jit(
-            functools.partial(eval_step, config, constrain=constrain), out_shardings=everywhere
+            functools.partial(eval_step, config, constrain=constrain),
+            out_shardings=everywhere,
+            compiler_options=convolutions.compiler_options(),
         )
         on_cpu = jax.default_backend() == "cpu"
         self.steps_per_call = config.steps_per_call or (1 if on_cpu else STEPS_PER_CALL)
@@ -320,7 +324,7 @@ def _frames_of_run(config: TrainConfig, workdir: Path, resume: bool) -> frames.F
             value = {"train": dataclasses.asdict(config), "game": frame_set.game}
             durable.write_json(path, value | {"frames": described})
         return frame_set
-    if not resume:
+    if not resume and sharding.is_primary():  # which may have written it just now
         raise UserError(f"{workdir} holds a run already; choose another --workdir, or resume it")
     saved = durable.read_json(path)
     _require_same_config(config, saved["train"], workdir)
@@ -346,6 +350,12 @@ def _require_same_config(config: TrainConfig, saved: dict[str, Any], workdir: Pa
                 f"the run in {workdir} has {name}={saved.get(name)}, not {value};"
                 f" take that or choose another --workdir"
             )
+
+
+def _close(checkpoints: TrainingCheckpoints, failure: type[BaseException] | None, *_: Any) -> None:
+    """Waits for what is being saved; not in a process that failed, while others wait for it."""
+    if failure is None or jax.process_count() == 1:
+        checkpoints.close()
 
 
 @contextlib.contextmanager

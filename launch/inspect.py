@@ -1,0 +1,44 @@
+"""Shows what a trained VAE has learned, how good its features are, and how a decision was made with them.
+
+    python -m launch.inspect --checkpoint=runs/mspacman-vae --frames=runs/MsPacman-frames --workdir=runs/inside
+    python -m launch.inspect --checkpoint=runs/mspacman-vae --run=runs/mspacman-play --decision=30 --workdir=...
+
+Leaves a page, WORKDIR/index.html, that opens from disk, and its pictures one by one.
+"""
+
+from pathlib import Path
+
+from absl import flags
+
+from launch import command
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.inspection.config import InspectConfig
+from vaeiw_jax.inspection.report import PAGE, inspect
+
+command.define_flags(InspectConfig)
+_WORKDIR = flags.DEFINE_string("workdir", None, "where the page and the pictures go")
+
+
+def main() -> None:
+    config = command.read_flags(InspectConfig)
+    if not _WORKDIR.value:
+        raise UserError("--workdir is missing: where the page and the pictures go")
+    workdir = Path(_WORKDIR.value)
+    findings = inspect(config, workdir)
+    quality = findings.quality.summary()
+    print(
+        f"{quality['features']:,} features over {quality['frames']:,} frames of {findings.game}: "
+        f"{quality['true_per_frame']:,.0f} true in a frame, {quality['varying']:,} vary; "
+        f"{quality['distinct_codes']:,} of {quality['distinct_screens']:,} distinct screens told apart"
+    )
+    if findings.replanned:
+        same = "the recorded tree" if findings.replanned.same_tree else "a fresh tree"
+        print(
+            f"decision {findings.replanned.number:,} of {findings.replanned.run.record}: {same}, "
+            f"{findings.replanned.tree.size:,} nodes"
+        )
+    print(f"page: {workdir / PAGE}")
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,164 @@
+"""Several rollouts at once: what may not change, and what may not depend on chance."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.planning.obvious import ObviousIW, play_side_by_side
+from tests.planning.toy import planner, random_worlds
+from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig
+from vaeiw_jax.planning.novelty import NoveltyTable
+from vaeiw_jax.planning.rollout_iw import rollout_iw
+from vaeiw_jax.planning.search import Search
+from vaeiw_jax.planning.tree import ROOT, Tree
+
+in_flight = st.integers(2, 8)
+
+
+class EagerWorld(PlainWorld):
+    """Finds the answer as soon as the question is asked, as a fast worker would; counts what is under way."""
+
+    def __init__(self, step, atoms):
+        super().__init__(step, atoms)
+        self._answers = deque()
+        self.most_under_way = 0
+        self.questions = []
+
+    def ask(self, snapshot, action):
+        super().ask(snapshot, action)
+        self.questions.append((snapshot, action))
+        self._answers.append(super().answer())
+        self.most_under_way = max(self.most_under_way, len(self._answers))
+
+    def answer(self):
+        return self._answers.popleft()
+
+
+def play(world, config, seed, around):
+    """Decisions and trees over a few decisions."""
+    player = Planner(
+        config,
+        around,
+        num_actions=world.num_actions,
+        num_features=world.num_features,
+        snapshot=world.start,
+        lives=world.start.lives,
+        rng=np.random.default_rng(seed),
+    )
+    trail = []
+    for _ in range(5):
+        decision = player.decide()
+        arrays = {name: array.tolist() for name, array in player.tree.to_arrays().items()}
+        trail.append((decision.action, arrays, decision.statistics.rollouts))
+        if player.act(decision.action).terminal:
+            break
+    return trail
+
+
+@settings(max_examples=100, deadline=None)
+@given(world=random_worlds, seed=st.integers(0, 2**32 - 1), number=in_flight)
+def test_when_an_answer_is_found_makes_no_difference(world, seed, number):
+    config = PlannerConfig(budget_seconds=None, budget_nodes=40, rollouts_in_flight=number)
+    late = play(world, config, seed, PlainWorld(world.step, world.atoms))
+    early = play(world, config, seed, EagerWorld(world.step, world.atoms))
+    assert late == early
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    world=random_worlds,
+    seed=st.integers(0, 2**32 - 1),
+    number=in_flight,
+    budget=st.integers(1, 60),
+    width=st.sampled_from([1, 2]),
+)
+def test_rollouts_in_flight_obey_every_rule(world, seed, number, budget, width):
+    """Watched step by step: novelty and labels are checked against their definitions after every answer."""
+    config = PlannerConfig(
+        width=width, budget_seconds=None, budget_nodes=budget, rollouts_in_flight=number
+    )
+    around = EagerWorld(world.step, world.atoms)
+    search = WatchedSearch(
+        config,
+        Tree(world.num_actions, world.start, world.start.lives),
+        world.atoms(world.start, None),
+        NoveltyTable(world.num_features, width),
+        around,
+        np.random.default_rng(seed),
+    )
+    search.world = world
+    ended = rollout_iw(search)
+    tree = search.tree
+    assert around.most_under_way <= number
+    assert len(search.tried) == len(set(search.tried)) == tree.size - 1 <= budget
+    assert search.in_flight == 0
+    assert (ended == "solved") == bool(tree.solved[ROOT])
+    assert ended == "solved" or tree.size - 1 == budget
+
+
+class WatchedSearch(Search):
+    """Knows the rules, and checks that what is asked, noted and labelled follows them."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.tried = []
+        self.least: dict[tuple, int] = {}
+
+    def tuples(self, node):
+        atoms = self.world.atoms(
+            self.tree.snapshots[node], self.tree.snapshots[self.tree.parent[node]]
+        ).tolist()
+        if self.config.width == 1:
+            return [(a,) for a in atoms]
+        return [(a, b) for a in atoms for b in atoms if a <= b]
+
+    def ask(self, parent, action):
+        assert not self.tree.solved[parent]
+        assert not self.tree.terminal[parent]
+        self.tried.append((parent, action))
+        super().ask(parent, action)
+
+    def receive(self, depth=None):
+        child, novel = super().receive(depth)
+        own_depth = int(self.tree.depth[child])
+        new = [t for t in self.tuples(child) if self.least.get(t, 10**9) > own_depth]
+        assert novel == bool(new)
+        self.least |= dict.fromkeys(new, own_depth)
+        return child, novel
+
+    def still_novel(self, node, depth):
+        novel = super().still_novel(node, depth)
+        assert depth == self.tree.depth[node]
+        assert novel == any(self.least.get(t, 10**9) >= depth for t in self.tuples(node))
+        return novel
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    world=random_worlds,
+    seed=st.integers(0, 2**32 - 1),
+    number=in_flight,
+    width=st.sampled_from([1, 2]),
+    budget=st.integers(1, 60),
+)
+def test_breadth_first_search_is_the_same_however_much_is_asked_ahead(
+    world, seed, number, width, budget
+):
+    config = PlannerConfig(
+        planner="iw",
+        width=width,
+        budget_seconds=None,
+        budget_nodes=budget,
+        rollouts_in_flight=number,
+    )
+    fast = planner(world, config, world.start, seed, lives=world.start.lives)
+    play_side_by_side(fast, ObviousIW(world, config, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("number", [0, -1, 1001])
+def test_nonsense_is_refused(number):
+    with pytest.raises(ValueError, match="rollouts_in_flight must be from 1"):
+        PlannerConfig(rollouts_in_flight=number)

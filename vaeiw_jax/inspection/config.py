@@ -1,0 +1,82 @@
+"""What to look at."""
+
+from dataclasses import dataclass, field
+
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import FeaturesConfig
+
+
+@dataclass(frozen=True)
+class InspectConfig:
+    """Which model, on which screens, and which decision of which recorded run."""
+
+    checkpoint: str = field(metadata={"help": "the model: a folder that launch.train wrote"})
+    frames: str | None = field(
+        default=None,
+        metadata={"help": "frame store to look at; unless given, a short game is played"},
+    )
+    game: str | None = field(
+        default=None, metadata={"help": "the game to play for frames; unless given, the model's"}
+    )
+    num_frames: int = field(default=400, metadata={"help": "how many frames to look at"})
+    shown_frames: int = field(default=6, metadata={"help": "how many of them to show one by one"})
+    shown_features: int = field(
+        default=6,
+        metadata={"help": "how many features to show of each kind: most, least, restless"},
+    )
+    alike_pixels: int = field(
+        default=100,
+        metadata={"help": "screens that differ in at most so many pixels count as looking alike"},
+    )
+    threshold: float = field(
+        default=0.9,
+        metadata={"help": "Bernoulli: a feature is true if its probability exceeds this"},
+    )
+    quantisation_bits: int = field(
+        default=4, metadata={"help": "Gaussian: bits that number the bin of a latent's mean"}
+    )
+    seed: int = field(default=0, metadata={"help": "of the game played for frames"})
+    run: str | None = field(
+        default=None,
+        metadata={"help": "work directory of launch.play: a decision of a run in it is shown too"},
+    )
+    run_game: str | None = field(
+        default=None, metadata={"help": "the run's game, if its work directory has more than one"}
+    )
+    run_seed: int = field(default=0, metadata={"help": "the run's seed"})
+    decision: int | None = field(
+        default=None,
+        metadata={
+            "help": "which decision of the run, from 0; unless given, the one of the first 50 that earned most"
+        },
+    )
+    fresh_tree: bool = field(
+        default=False,
+        metadata={
+            "help": "plan the decision anew from its recorded state: quicker than playing the run again up to it"
+        },
+    )
+
+    def __post_init__(self) -> None:
+        self.features()  # which checks threshold and bits
+        if self.num_frames < 2:
+            raise UserError(f"num_frames must be at least 2, not {self.num_frames}; try 400")
+        for name in ("shown_frames", "shown_features"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}; try 6")
+        for name in ("alike_pixels", "seed", "run_seed"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must be 0 or more, not {getattr(self, name)}")
+        if self.decision is not None and self.decision < 0:
+            raise UserError(f"decision must be 0 or more, not {self.decision}; they count from 0")
+        if self.frames and self.game:
+            raise UserError("frames come from a store or from a game; give --frames or --game")
+        for name in ("run_game", "decision", "fresh_tree"):
+            if not self.run and getattr(self, name) not in (None, False):
+                raise UserError(f"--{name} is of a recorded run; say which with --run=WORKDIR")
+
+    def features(self, directory: object = "") -> FeaturesConfig:
+        """The features of the model in `directory`, as a planner is given them."""
+        return FeaturesConfig(
+            f"vae:{directory}", threshold=self.threshold, quantisation_bits=self.quantisation_bits
+        )

@@ -1,0 +1,144 @@
+"""What there is to tell about a model: everything computed, nothing yet drawn."""
+
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from vaeiw_jax import runs
+from vaeiw_jax.atari import game_name, rom_id
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.features.vae import model_directory
+from vaeiw_jax.frames import FrameSet
+from vaeiw_jax.inspection import decision, encoding, gathering, quality
+from vaeiw_jax.inspection.config import InspectConfig
+from vaeiw_jax.inspection.decision import Replanned
+from vaeiw_jax.inspection.encoding import Decoded, Encoded
+from vaeiw_jax.inspection.quality import Quality
+from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.vae.config import ModelConfig
+
+DECODED_FRAMES = 64
+"""The error of reconstruction is a mean over so many frames at most: decoding costs more than encoding."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    config: InspectConfig
+    directory: Path  # of the model
+    model: ModelConfig
+    description: dict[str, Any]  # the model's config.json
+    game: str  # of the frames; empty if unknown
+    encoded: Encoded
+    quality: Quality
+    decoded_rows: np.ndarray  # int[n], the frames that were decoded
+    decoded: Decoded
+    replanned: Replanned | None
+
+    @property
+    def model_game(self) -> str:
+        """What the model was trained on; empty if it does not say."""
+        return str(self.description["about"].get("game") or "")
+
+    @property
+    def digest(self) -> str:
+        return str(self.description["weights"]["sha256"])
+
+    def shown(self) -> np.ndarray:
+        """int[n]: which of the decoded frames to show one by one, evenly spaced."""
+        number = min(self.config.shown_frames, len(self.decoded_rows))
+        return np.linspace(0, len(self.decoded_rows) - 1, number).astype(int)
+
+    def numbers(self) -> dict[str, Any]:
+        """The findings that are numbers."""
+        frames = self.encoded.frames[self.decoded_rows]
+        return {
+            "game": self.game,
+            "model": self.digest,
+            "quality": self.quality.summary(),
+            "reconstruction": {
+                "frames": len(frames),
+                "mean_squared_error": self.decoded.squared_error(frames),
+                "excess_nats": float(self.decoded.excess_bce.mean()),
+            },
+            "decision": _numbers_of(self.replanned) if self.replanned else None,
+        }
+
+
+def look(config: InspectConfig) -> Findings:
+    """Looks at a model with the frames, and at the decision, that the config names."""
+    directory = model_directory(f"vae:{config.checkpoint}", "")
+    model, variables = checkpoints.load_model(directory)
+    description = checkpoints.model_description(directory)
+    replanned = _decision(config, directory) if config.run else None
+    frame_set = _frames(config, str(description["about"].get("game") or ""))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page says if the game is another
+        encoded = encoding.encode(model, directory, config.features(directory), frame_set)
+    judged = quality.judge(encoded.screens, encoded.bits, config.alike_pixels)
+    number = min(max(config.shown_frames, DECODED_FRAMES), len(encoded.screens))
+    rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)
+    decoded = encoding.decode(model, variables, encoded, rows)
+    return Findings(
+        config=config,
+        directory=directory,
+        model=model,
+        description=description,
+        game=frame_set.game,
+        encoded=encoded,
+        quality=judged,
+        decoded_rows=rows,
+        decoded=decoded,
+        replanned=replanned,
+    )
+
+
+def _frames(config: InspectConfig, model_game: str) -> FrameSet:
+    if config.frames:
+        return gathering.from_store(Path(config.frames), config.num_frames, model_game)
+    game = config.game or model_game
+    if not game:
+        raise UserError(
+            f"the model {config.checkpoint} does not say what game it was trained on; give --frames or --game"
+        )
+    return gathering.from_play(game_name(rom_id(game)), config.num_frames, config.seed)
+
+
+def _decision(config: InspectConfig, directory: Path) -> Replanned:
+    run = runs.find(Path(config.run or ""), config.run_game, config.run_seed)
+    with tqdm(
+        desc="playing the run again",
+        unit=" decisions",
+        mininterval=0.2 if sys.stderr.isatty() else 10,
+        leave=False,
+    ) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update()
+
+        return decision.replan(run, directory, config.decision, config.fresh_tree, show)
+
+
+def _numbers_of(replanned: Replanned) -> dict[str, Any]:
+    chosen = replanned.decision
+    return {
+        "run": str(replanned.run.record),
+        "decision": replanned.number,
+        "same_tree": replanned.same_tree,
+        "action": replanned.action_names[chosen.action],
+        "values": {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(replanned.action_names, chosen.values, strict=True)
+        },
+        "nodes": replanned.tree.size,
+        "new_nodes": chosen.statistics.new_nodes,
+        "kept_nodes": chosen.statistics.kept_nodes,
+        "pruned_nodes": int(replanned.pruned.sum()),
+        "depth": chosen.statistics.depth,
+        "ended": chosen.statistics.ended,
+    }

@@ -1,0 +1,44 @@
+"""Pieces of HTML that the sections of the page are made of."""
+
+import html
+
+import numpy as np
+
+from vaeiw_jax.inspection import pictures
+from vaeiw_jax.inspection.charts import Chart
+
+_SCALES = {"bits": pictures.BITS_COLOURS, "difference": pictures.DIFFERENCE_COLOURS}
+
+
+def figure(image: np.ndarray, caption: str, alt: str = "", kind: str = "frame") -> str:
+    """An image with a caption, which is HTML; `alt` is needed where there is none."""
+    source = pictures.data_uri(pictures.png(image))
+    below = f"<figcaption>{caption}</figcaption>" if caption else ""
+    return f'<figure><img class="{kind}" src="{source}" alt="{html.escape(alt)}">{below}</figure>'
+
+
+def chart(drawn: Chart) -> str:
+    """A chart in the theme of the page."""
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{pictures.data_uri(drawn.dark)}">'
+        f'<img src="{pictures.data_uri(drawn.light)}" alt="{html.escape(drawn.alt)}"></picture>'
+    )
+
+
+def scale(colours: str, low: str, high: str) -> str:
+    """What the colours of `bits` or `difference` mean."""
+    source = pictures.data_uri(pictures.png(pictures.scale(_SCALES[colours])))
+    return f'<div class="scale">{low}<img src="{source}" alt="">{high}</div>'
+
+
+def tile(number: str, label: str) -> str:
+    """A number that stands out; both are HTML."""
+    return f'<div class="tile"><b>{number}</b><small>{label}</small></div>'
+
+
+def count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
