@@ -9,7 +9,8 @@ cpus="${2:-1}"
 port="${3:-6399}"
 python="${PYTHON:-python3}"
 directory="${RAY_LOCAL_DIR:-$(mktemp -d)}"
-export RAY_USAGE_STATS_ENABLED=0 RAY_DISABLE_DOCKER_CPU_WARNING=1
+# Ray's workers are nice to others unless told not to be, and would wait for whatever else the machine does.
+export RAY_USAGE_STATS_ENABLED=0 RAY_DISABLE_DOCKER_CPU_WARNING=1 RAY_worker_niceness=0
 
 if ! "$python" -c 'import ray' 2>/dev/null; then
   echo "error: Ray is not installed for '$python'; pip install 'vaeiw_jax[cluster]', or name another with PYTHON=" >&2
