@@ -9,6 +9,7 @@ from PIL import Image
 from vaeiw_jax.experiments import html, paper
 from vaeiw_jax.experiments.html import Data
 from vaeiw_jax.experiments.results import PAPER_STEPS, Played, Results, Trained
+from vaeiw_jax.pages import embedded
 from vaeiw_jax.vae import metrics
 
 PICTURE_WIDTH = 1200
@@ -30,7 +31,7 @@ class Videos:
         size = path.stat().st_size
         if size <= self._room:
             self._room -= size
-            source = html.embedded(path.read_bytes(), "video/mp4")
+            source = embedded(path.read_bytes(), "video/mp4")
         else:
             source = Path(os.path.relpath(path, self._output)).as_posix()
         return (
