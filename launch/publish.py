@@ -17,6 +17,7 @@ from vaeiw_jax.features.vae import SHIPPED
 _RUN = flags.DEFINE_string("run", None, "work directory of launch.train, finished")
 _FRAMES = flags.DEFINE_string("frames", None, "frame store of launch.collect it was trained on")
 _TO = flags.DEFINE_string("to", None, "where to (default: checkpoints/GAME)")
+_NOTE = flags.DEFINE_string("note", "", "a sentence for the card, such as what else ran beside it")
 
 
 def main() -> None:
@@ -27,7 +28,7 @@ def main() -> None:
     record = run / "trained.json"
     game = durable.read_json(record)["game"] if record.exists() else ""
     directory = Path(_TO.value) if _TO.value else SHIPPED / game
-    size = model_card.publish(run, Path(_FRAMES.value), directory)
+    size = model_card.publish(run, Path(_FRAMES.value), directory, _NOTE.value)
     print(f"{size / 1e6:.2f} MB in {directory}; its card: {directory / 'README.md'}")
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import shlex
+import string
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,57 @@ from vaeiw_jax.vae import checkpoints, metrics
 MOST_BYTES = 3_000_000
 PICTURE_WIDTH = 1400
 
+_CARD = string.Template("""# $game: a VAE of $latents
 
-def publish(training: Path, collection: Path, directory: Path) -> int:
+Turns a screen of $game into $num_features features for planning:
+
+    python -m launch.play --game=$game --features=vae
+
+![Frames, reconstructions, differences, samples, and where bits are on](reconstructions.png)
+
+## How it was made
+
+$collect
+
+$screens screens, $duplicates of them seen before, from $episodes episodes of the planner with `$features` features;
+$collect_minutes minutes.
+
+$train
+
+$steps steps of $batch_size frames, $epochs passes over 95% of the screens (the paper: about 22,000 steps of 64).
+Adam with a learning rate of $rate (the paper: 1e-4), beta $beta.
+$train_minutes minutes on $cores cores of an $processor. $note
+
+![Learning curve](learning_curve.png)
+
+## How good it is
+
+On the other 5% of the screens, after epoch $best_epoch:
+
+| | |
+|---|---|
+| reconstruction | $bce nats a frame, $excess above the floor, which is the entropy of the frame itself |
+| mean squared error | $mse |
+| KL to the prior | $kl nats |
+| features true in a frame | $true of $num_features |
+| features that vary | $varying |
+
+The weights' SHA-256 is `$digest`. The full configuration:
+
+```json
+$config
+```
+""")
+
+
+def publish(training: Path, collection: Path, directory: Path, note: str = "") -> int:
     """Writes the model of a finished training run, with its card, and returns how many bytes that takes.
 
     Args:
       training: the work directory of launch.train.
       collection: the frame store that launch.collect made and the run was trained on.
       directory: where to.
+      note: a sentence for the card.
     """
     trained, collected = _finished(training), _collected(collection)
     lines = metrics.read(training / metrics.FILE)
@@ -36,7 +80,7 @@ def publish(training: Path, collection: Path, directory: Path) -> int:
     checkpoints.save_model(directory, config, variables, about)
     durable.write_bytes(directory / "reconstructions.png", _reduced(picture))
     durable.write_bytes(directory / "learning_curve.png", _learning_curve(lines, trained["game"]))
-    durable.write_bytes(directory / "README.md", _card(trained, collected, training).encode())
+    durable.write_bytes(directory / "README.md", _card(trained, collected, training, note).encode())
     size = sum(path.stat().st_size for path in directory.iterdir())
     if size > MOST_BYTES:
         raise UserError(f"{directory} takes {size:,} bytes, more than {MOST_BYTES:,}")
@@ -106,54 +150,44 @@ def _learning_curve(lines: Sequence[dict[str, Any]], game: str) -> bytes:
     return buffer.getvalue()
 
 
-def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path) -> str:
+def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path, note: str) -> str:
     game, config, best = trained["game"], trained["config"], trained["validation"]
     made = durable.read_json(training / "trained.host.json")
     host = made["sessions"][-1]
-    schedule = f"{config['learning_rate']:g}"
+    rate = f"{config['learning_rate']:g}"
     if config["learning_rate_end"]:
-        schedule += f", falling to {config['learning_rate_end']:g} along half a cosine"
-    return f"""# {game}: a VAE of {config["latent"]} {config["latent_kind"].capitalize()} latents
-
-Turns a screen of {game} into {_features(config):,} features for planning:
-
-    python -m launch.play --game={game} --features=vae
-
-![Frames, reconstructions, differences, samples, and where bits are on](reconstructions.png)
-
-## How it was made
-
-{_commands(collected["host"])}
-
-{collected["frames"]:,} screens, {collected["duplicates"]:,} of them seen before, from {len(collected["scores"]) + 1} episodes of the planner with
-`{collected["config"]["episode"]["features"]["features"]}` features; {_minutes(collected["host"]["seconds"])}.
-
-{_commands(made)}
-
-{trained["steps"]:,} steps of {config["batch_size"]} frames, {config["epochs"]} passes over 95% of the screens (the paper: about 22,000 steps of 64); Adam with
-a learning rate of {schedule} (the paper: 1e-4); beta {config["beta"]:g}; {_minutes(made["seconds"])} on {host["threads"]} cores of
-{host["processor"]}, other work beside it.
-
-![Learning curve](learning_curve.png)
-
-## How good it is
-
-On the other 5% of the screens, after epoch {best["epoch"]}:
-
-| | |
-|---|---|
-| reconstruction | {best["bce"]:,.1f} nats a frame, {best["excess_bce"]:,.1f} above the floor (the entropy of the frame itself) |
-| mean squared error | {best["mse"]:.5f} |
-| KL to the prior | {best["kl"]:,.1f} nats |
-| features true in a frame | {best["features_per_frame"]:,.0f} of {_features(config):,} |
-| features that vary | {best["features_varying"]:,.0f} |
-
-The weights' SHA-256 is `{trained["model"]}`. The full configuration:
-
-```json
-{json.dumps(config, indent=2)}
-```
-"""
+        rate += f", falling to {config['learning_rate_end']:g} along half a cosine"
+    values = {
+        "game": game,
+        "latents": f"{config['latent']} {config['latent_kind'].capitalize()} latents",
+        "num_features": f"{_features(config):,}",
+        "collect": _commands(collected["host"]),
+        "screens": f"{collected['frames']:,}",
+        "duplicates": f"{collected['duplicates']:,}",
+        "episodes": f"{len(collected['scores']) + 1}",
+        "features": collected["config"]["episode"]["features"]["features"],
+        "collect_minutes": f"{collected['host']['seconds'] / 60:,.0f}",
+        "train": _commands(made),
+        "steps": f"{trained['steps']:,}",
+        "batch_size": config["batch_size"],
+        "epochs": config["epochs"],
+        "rate": rate,
+        "beta": f"{config['beta']:g}",
+        "train_minutes": f"{made['seconds'] / 60:,.0f}",
+        "cores": host["threads"],
+        "processor": host["processor"],
+        "note": note,
+        "best_epoch": best["epoch"],
+        "bce": f"{best['bce']:,.1f}",
+        "excess": f"{best['excess_bce']:,.1f}",
+        "mse": f"{best['mse']:.5f}",
+        "kl": f"{best['kl']:,.1f}",
+        "true": f"{best['features_per_frame']:,.0f}",
+        "varying": f"{best['features_varying']:,.0f}",
+        "digest": trained["model"],
+        "config": json.dumps(config, indent=2),
+    }
+    return _CARD.substitute(values)
 
 
 def _features(config: dict[str, Any]) -> int:
@@ -166,7 +200,3 @@ def _commands(made: dict[str, Any]) -> str:
         shlex.join(["python", *session["command"][1:]]) for session in made["sessions"]
     )
     return "\n".join(f"    {command}" for command in commands)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:,.0f} minutes"
