@@ -89,7 +89,7 @@ def _iteration(
     caption = f"the best game, seed {best['seed']}: {best['score']:,} points"
     parts = [
         f"<h2>Iteration {number}</h2>",
-        videos.show(film, caption) if film.exists() else "",
+        f'<div class="videos">{videos.show(film, caption)}</div>' if film.exists() else "",
         f"<p>The VAE was trained for {trained['steps']:,} steps.",
         f'<a href="{inside.relative_to(workdir)}">Look inside it.</a></p>'
         if inside.exists()
