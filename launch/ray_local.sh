@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # A Ray cluster of several nodes on this machine, to try out `launch.evaluate --engine=ray` or to test it.
 #   bash launch/ray_local.sh [NODES [CPUS_PER_NODE [PORT]]]
-# It runs until Ctrl-C, and ends no other Ray but its own. The pid of each node's `ray start` goes to DIR/node-N.pid if
-# RAY_LOCAL_DIR=DIR is given.
+# It runs until Ctrl-C, and ends no other Ray but its own. With RAY_LOCAL_DIR=DIR the pid of each node's `ray start` goes
+# to DIR/node-N.pid; with RAY_LOCAL_PARENT=PID it ends with that process, however that ends.
 set -euo pipefail
 nodes="${1:-2}"
 cpus="${2:-1}"
 port="${3:-6399}"
 python="${PYTHON:-python3}"
 directory="${RAY_LOCAL_DIR:-$(mktemp -d)}"
-export RAY_USAGE_STATS_ENABLED=0 RAY_DISABLE_DOCKER_CPU_WARNING=1
+# Ray's workers are nice to others unless told not to be, and would wait for whatever else the machine does.
+export RAY_USAGE_STATS_ENABLED=0 RAY_DISABLE_DOCKER_CPU_WARNING=1 RAY_worker_niceness=0
 
 if ! "$python" -c 'import ray' 2>/dev/null; then
   echo "error: Ray is not installed for '$python'; pip install 'vaeiw_jax[cluster]', or name another with PYTHON=" >&2
@@ -48,4 +49,8 @@ for _ in $(seq 2 "$nodes"); do
   start --address="127.0.0.1:$port" --node-ip-address=127.0.0.1
 done
 echo "a Ray cluster of $nodes nodes is starting; use --engine=ray --ray_address=127.0.0.1:$port"
-wait
+while kill -0 "${pids[0]}" 2>/dev/null; do
+  if [ -n "${RAY_LOCAL_PARENT:-}" ] && ! kill -0 "$RAY_LOCAL_PARENT" 2>/dev/null; then exit 0; fi
+  sleep 1 &
+  wait $!
+done

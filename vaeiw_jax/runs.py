@@ -1,10 +1,12 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
+import contextlib
 import dataclasses
+import fcntl
 import gc
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -161,6 +163,20 @@ def claim(workdir: Path, mine: dict[str, Any]) -> None:
             )
 
 
+@contextlib.contextmanager
+def alone_in(workdir: Path) -> Iterator[None]:
+    """Refuses a work directory that another process works in; however this one ends, it is free again."""
+    workdir.mkdir(parents=True, exist_ok=True)
+    with (workdir / ".working").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another process is working in {workdir}; wait for it, or choose another --workdir"
+            ) from None
+        yield
+
+
 def settings(config: Any) -> dict[str, Any]:
     """A config dataclass by flag name, those of the configs inside it included."""
     flat: dict[str, Any] = {}
@@ -183,6 +199,15 @@ def host(command: list[str] | None, started: float) -> dict[str, Any]:
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in ("vaeiw_jax", "ale-py", "numpy", "numba")},
     }
+
+
+def note_session(path: Path, command: list[str] | None, started: float, **about: Any) -> None:
+    """Adds this process to those that worked on something, in a file that tells the seconds of all of them."""
+    before = durable.read_json(path)["sessions"] if path.exists() else []
+    seconds = {"seconds": round(time.time() - started, 1)}
+    sessions = [*before, host(command, started) | seconds | about]
+    total = round(sum(session["seconds"] for session in sessions), 1)
+    durable.write_json(path, {"seconds": total, "sessions": sessions})
 
 
 def processor() -> str:

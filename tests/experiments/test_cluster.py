@@ -35,7 +35,12 @@ class Cluster:
         self._process = subprocess.Popen(
             ["bash", "launch/ray_local.sh", "2", "1", str(port)],
             cwd=ROOT,
-            env=os.environ | {"RAY_LOCAL_DIR": str(directory), "PYTHON": sys.executable},
+            env=os.environ
+            | {
+                "RAY_LOCAL_DIR": str(directory),
+                "RAY_LOCAL_PARENT": str(os.getpid()),
+                "PYTHON": sys.executable,
+            },
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -72,7 +77,7 @@ def test_records_are_those_of_the_local_engine_whatever_is_killed(undisturbed, t
     process = start(tmp_path, *TINY, *cluster.flags)
     wait_for(lambda: running(tmp_path))
     os.kill(cluster.raylet(1), signal.SIGKILL)
-    finish(process)
+    assert "state-dump" not in finish(process)  # what Ray would say of a dead node
     assert records(tmp_path) == undisturbed
     assert not running(tmp_path)
     assert evaluate(tmp_path, *TINY) == undisturbed  # the other engine finds nothing left to do

@@ -1,14 +1,12 @@
 """Reports of records written by hand; the page is read in a real browser."""
 
 import csv
-import html
 import json
-import re
 import shutil
-import subprocess
 
 import pytest
 
+from tests import browser
 from tests.experiments import fabricated
 from vaeiw_jax.experiments import report, score_tables
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
@@ -68,10 +66,11 @@ def column(table, kind, key):
 
 def test_means_errors_stars_and_daggers(table):
     ours = column(table, "ours", "vae_iw_ra")
-    assert score_tables.text(ours.cells["Pong"]) == "11*† ± 1"
-    assert score_tables.text(ours.cells["Alien"]) == "6,500† ± 500"
-    assert score_tables.text(column(table, "ours", "rollout_iw_ra").cells["Pong"]) == "6 ± 2"
-    assert "Qbert" not in ours.cells
+    assert ours.text("Pong") == "11*† ± 1"
+    assert ours.text("Alien") == "6,500† ± 500"
+    assert column(table, "ours", "rollout_iw_ra").text("Pong") == "6 ± 2"
+    assert ours.text("Qbert") == ""
+    assert ours.source == "ours, 2 runs"
 
 
 def test_counts_are_of_games_that_all_methods_have_runs_of(table):
@@ -131,89 +130,70 @@ def test_failures_are_listed_with_their_reason(results, tmp_path):
     assert f"{job.name} failed: the emulator <burst>" in (page.parent / "report.md").read_text()
 
 
-PROBE = """
-<script>
-const said = [];
-const table = document.querySelector("#overview table");
-const firstColumn = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
-const buttons = [...table.querySelectorAll("th button")];
-const ours = buttons.findIndex((b) => b.textContent.startsWith("RA VAE-IW") && b.textContent.endsWith("ours"));
-said.push(firstColumn());
-buttons[ours].click(); said.push(firstColumn());
-buttons[ours].click(); said.push(firstColumn());
-buttons[0].click(); said.push(firstColumn());
-const links = [...document.querySelectorAll('a[href^="#"]')];
-said.push(links.filter((a) => !document.getElementById(a.getAttribute("href").slice(1))).length);
-const visible = (id) => document.getElementById(id).getBoundingClientRect().height > 0;
-said.push([visible("overview"), visible("game-Pong")]);
-const pictures = [...document.images];
-said.push(innerWidth, document.documentElement.scrollWidth <= innerWidth);
-location.hash = "#game-Pong";
-setTimeout(() => {
-  said.push([visible("overview"), visible("game-Pong"), visible("game-Alien")]);
-  said.push(pictures.length > 3 && pictures.every((p) => p.complete && p.naturalWidth > 100));
-  const told = document.createElement("pre");
-  told.id = "told"; told.textContent = JSON.stringify(said);
-  document.body.append(told);
-}, 300);
-</script>
-"""
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    if browser.find() is None:
+        pytest.skip(f"no browser is installed ({', '.join(browser.NAMES)})")
+    with browser.browser(tmp_path_factory.mktemp("profile")) as tab:
+        yield tab
 
 
-FRAME = """<!doctype html>
-<iframe src="probed.html" style="border:0;width:{width}px;height:800px"></iframe>
-<script>
-const wait = setInterval(() => {{
-  const told = document.querySelector("iframe").contentDocument.getElementById("told");
-  if (told) {{ clearInterval(wait); document.body.append(told.cloneNode(true)); }}
-}}, 50);
-</script>
-"""
-"""As wide as a phone, which a window of Chromium's cannot be."""
-
-
-@pytest.mark.parametrize("width", [1200, 390])
-def test_the_page_works_in_a_browser(page, tmp_path, width):
-    """It sorts, its links lead somewhere, a game's page replaces the overview, nothing is wider than a phone."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium is installed")
-    probed = tmp_path / "probed.html"
-    probed.write_text(page.read_text().replace("</body>", f"{PROBE}</body>"))
-    framed = tmp_path / "framed.html"
-    framed.write_text(FRAME.format(width=width))
-    quiet = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
-    done = subprocess.run(
-        [
-            browser,
-            *quiet.split(),
-            "--disable-component-update",
-            "--disable-sync",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'browser'}",
-            "--allow-file-access-from-files",  # the frame is a file of its own
-            "--window-size=1300,900",
-            "--virtual-time-budget=5000",
-            "--dump-dom",
-            framed.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
+def first_column(tab):
+    return tab.evaluate(
+        "[...document.querySelector('#overview tbody').rows].map(row => row.cells[0].textContent)"
     )
-    assert "CONSOLE" not in done.stderr, done.stderr
-    told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout)
-    assert told, done.stdout[-500:]
-    said = json.loads(html.unescape(told[1]))
-    assert said == [
-        ["Pong", "Breakout", "Alien", "Qbert"],
-        ["Alien", "Breakout", "Pong", "Qbert"],  # 6,500, 85, 11 and none
-        ["Pong", "Breakout", "Alien", "Qbert"],
-        ["Alien", "Breakout", "Pong", "Qbert"],
-        0,
-        [True, False],
-        width,
-        True,
-        [False, True, False],
-        True,
-    ]
+
+
+def shown(tab, *identities):
+    """Which of the sections can be seen."""
+    return tab.evaluate(
+        f"{list(identities)}.filter(id => document.getElementById(id).getBoundingClientRect().height > 0)"
+    )
+
+
+def test_a_click_on_a_heading_sorts_the_table(page, tab):
+    tab.show(1200, 900)
+    tab.open(page)
+    assert first_column(tab) == ["Pong", "Breakout", "Alien", "Qbert"]
+    heading = "document.querySelectorAll('#overview th button')[{}]"
+    ours = tab.evaluate(
+        "[...document.querySelectorAll('#overview thead')[0].rows[0].cells]"
+        ".findIndex(cell => cell.textContent == 'RA VAE-IWours, 2 runs')"
+    )
+    tab.evaluate(heading.format(ours) + ".click()")
+    assert first_column(tab) == ["Alien", "Breakout", "Pong", "Qbert"]  # 6,500, 85, 11 and none
+    tab.evaluate(heading.format(ours) + ".click()")
+    assert first_column(tab) == ["Pong", "Breakout", "Alien", "Qbert"]
+    tab.evaluate(heading.format(0) + ".click()")
+    assert first_column(tab) == ["Alien", "Breakout", "Pong", "Qbert"]
+    assert tab.complaints() == []
+
+
+def test_every_link_leads_somewhere_and_a_games_page_replaces_the_overview(page, tab):
+    tab.show(1200, 900)
+    tab.open(page)
+    dangling = tab.evaluate(
+        "[...document.links].map(a => a.getAttribute('href'))"
+        ".filter(to => !to.startsWith('#') || !document.getElementById(to.slice(1)))"
+    )
+    assert dangling == []
+    sections = ("overview", "game-Pong", "game-Alien")
+    assert shown(tab, *sections) == ["overview"]
+    tab.evaluate("document.querySelector('a[href=\"#game-Pong\"]').click()")
+    assert shown(tab, *sections) == ["game-Pong"]
+    tab.evaluate("document.querySelector('#game-Pong a[href=\"#overview\"]').click()")
+    assert shown(tab, *sections) == ["overview"]
+    assert tab.complaints() == []
+
+
+@pytest.mark.parametrize("window", [{"width": 1200}, {"width": 390, "phone": True}])
+def test_the_page_fits_the_window_and_holds_its_pictures(page, tab, window):
+    tab.show(**window, height=844)
+    tab.open(page)
+    assert tab.evaluate("innerWidth") == window["width"]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= window["width"]
+    widths = tab.evaluate("[...document.images].map(i => i.complete && i.naturalWidth)")
+    assert len(widths) > 3
+    assert min(widths) > 100
+    assert tab.requested() == [page.as_uri()]
+    assert tab.complaints() == []

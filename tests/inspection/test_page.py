@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.inspection import browser
+from tests import browser
 from vaeiw_jax import runs
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.episodes import EpisodeConfig

@@ -8,7 +8,13 @@ from pathlib import Path
 from vaeiw_jax import frames
 
 ROOT = Path(__file__).parent.parent.parent
-FLAGS = ("--game=Pong", "--features=ram", "--budget_nodes=20", "--num_frames=2300")
+FLAGS = (
+    "--game=Pong",
+    "--features=ram",
+    "--budget_nodes=20",
+    "--drawn_frames=19",
+    "--num_frames=2300",
+)
 
 
 def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp_path):
@@ -25,6 +31,9 @@ def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp
         while frames.count(disturbed) < stored:
             assert process.poll() is None
             time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        beside = launch("collect", *FLAGS, f"--workdir={disturbed}")
+        assert "another process is working in" in beside.stderr
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert launch("collect", *FLAGS, f"--workdir={disturbed}").returncode == 0

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments import evaluation
 from vaeiw_jax.experiments.jobs import TRAIN, Job
 from vaeiw_jax.experiments.processes import FAILED, STOPPED, Outcome, outcome, start
-
-MARKER = "experiment.json"
-"""A file of the work directory, by which a machine can tell that it sees it."""
 
 
 def _ray() -> Any:
@@ -97,7 +95,7 @@ class RayEngine:
 def attempt(job_json: str, cpus: int, workdir: str) -> tuple[int, str, bool]:
     """Runs on a machine of the cluster: a worker process, ended with the task if that is cancelled."""
     job = Job.from_json(job_json)
-    if not (Path(workdir) / MARKER).exists():
+    if not (Path(workdir) / evaluation.FILE).exists():
         machine = os.uname().nodename
         message = f"{machine} does not see {workdir}; put the work directory where all machines do"
         return FAILED, message, True

@@ -25,13 +25,24 @@ def at_most(job: Job, num_frames: int = 15_000) -> float:
     """The seconds a job takes if its games go on to the limit on actions; `num_frames` is what a VAE is trained on."""
     config = job.config
     if isinstance(config, TrainConfig):
-        return (
-            START_SECONDS
-            + num_frames * (1 - config.validation_share) * config.epochs * IMAGE_SECONDS
-        )
+        return training(config, num_frames)
     if isinstance(config, CollectConfig):
-        decisions = math.ceil(config.num_frames / (config.root_frames + config.drawn_frames))
-        return START_SECONDS + decisions * _decision(config.episode)
+        return collecting(config)
+    return playing(config)
+
+
+def collecting(config: CollectConfig) -> float:
+    decisions = math.ceil(config.num_frames / (config.root_frames + config.drawn_frames))
+    return START_SECONDS + decisions * _decision(config.episode)
+
+
+def training(config: TrainConfig, num_frames: int) -> float:
+    images = num_frames * (1 - config.validation_share) * config.epochs
+    return START_SECONDS + images * IMAGE_SECONDS
+
+
+def playing(config: EpisodeConfig) -> float:
+    """At most: a game may end before the limit on actions."""
     return START_SECONDS + config.most_actions * _decision(config)
 
 

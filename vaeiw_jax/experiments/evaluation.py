@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,14 @@ class EvaluationConfig:
             return None
         return [atari.game_name(atari.rom_id(game)) for game in _split(self.games)]
 
+    def flags(self, leave_out: Sequence[str] = ()) -> list[str]:
+        """The flags of launch.evaluate that ask for this: those that differ from the paper's settings."""
+        return [
+            f"--{entry.name}={getattr(self, entry.name)}"
+            for entry in dataclasses.fields(self)
+            if entry.name not in leave_out and getattr(self, entry.name) != entry.default
+        ]
+
     def experiments(self) -> list[Experiment]:
         """The experiments with games, runs and budgets as asked for."""
         return [self._adapted(self._original(name)) for name in self.names]
@@ -170,14 +179,15 @@ class EvaluationConfig:
         """Every planner with every feature set and every budget."""
         planners = _split(self.planner) or ["rollout_iw"]
         feature_sets = _split(self.features) or ["bprost"]
-        for valid, given in ((PLANNERS, planners), (FEATURE_SETS, feature_sets)):
+        for kind, given, known in (
+            ("planner", planners, PLANNERS),
+            ("feature set", feature_sets, FEATURE_SETS),
+        ):
             for name in given:
-                if name not in valid:
-                    raise unknown("planner" if valid is PLANNERS else "feature set", name, valid)
+                if name not in known:
+                    raise unknown(kind, name, known)
         budgets: list[tuple[str, Any]] = [("budget_nodes", nodes) for nodes in self.nodes]
-        budgets += [("budget_seconds", seconds) for seconds in self.seconds or [0.5]]
-        if self.nodes:
-            budgets = budgets[: len(self.nodes)]
+        budgets = budgets or [("budget_seconds", seconds) for seconds in self.seconds or [0.5]]
         return tuple(
             self._custom_method(*choice)
             for choice in itertools.product(planners, feature_sets, budgets)

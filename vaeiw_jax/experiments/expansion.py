@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ def expand(config: EvaluationConfig, workdir: Path, store: Path | None = None) -
         for game in experiment.games:
             for method in experiment.methods:
                 chain = _vae_jobs(config, method, game, store)
-                for seed in range(config.seed, config.seed + experiment.runs):
-                    play = _play_job(config, method, game, seed, workdir, chain)
-                    jobs |= {job.name: job for job in (*chain, play)}
+                seeds = range(config.seed, config.seed + experiment.runs)
+                for job in (*chain, *_play_jobs(config, method, game, seeds, workdir, chain)):
+                    jobs[job.name] = job
     return sorted(jobs.values(), key=lambda job: (KINDS.index(job.kind), job.seed))
 
 
@@ -61,19 +62,19 @@ def _collect_config(config: EvaluationConfig, game: str) -> CollectConfig:
     return CollectConfig(play, num_frames=config.num_frames)
 
 
-def _play_job(
-    config: EvaluationConfig, method: Method, game: str, seed: int, workdir: Path, chain: list[Job]
-) -> Job:
+def _play_jobs(
+    config: EvaluationConfig,
+    method: Method,
+    game: str,
+    seeds: Sequence[int],
+    workdir: Path,
+    chain: list[Job],
+) -> list[Job]:
     features = f"vae:{chain[-1].directory}" if chain else None
-    return Job(
-        PLAY,
-        f"runs/{method.name}/{game}/seed-{seed}",
-        workdir,
-        game,
-        config.episode(method, game, features),
-        seed,
-        needs=tuple(job.name for job in chain[-1:]),
-    )
+    episode = config.episode(method, game, features)
+    needs = tuple(job.name for job in chain[-1:])
+    names = {seed: f"runs/{method.name}/{game}/seed-{seed}" for seed in seeds}
+    return [Job(PLAY, names[seed], workdir, game, episode, seed, needs) for seed in seeds]
 
 
 def _describe(model: ModelConfig) -> str:

@@ -9,6 +9,7 @@ from PIL import Image
 from vaeiw_jax.experiments import html, paper
 from vaeiw_jax.experiments.html import Data
 from vaeiw_jax.experiments.results import PAPER_STEPS, Played, Results, Trained
+from vaeiw_jax.pages import embedded
 from vaeiw_jax.vae import metrics
 
 PICTURE_WIDTH = 1200
@@ -30,7 +31,7 @@ class Videos:
         size = path.stat().st_size
         if size <= self._room:
             self._room -= size
-            source = html.embedded(path.read_bytes(), "video/mp4")
+            source = embedded(path.read_bytes(), "video/mp4")
         else:
             source = Path(os.path.relpath(path, self._output)).as_posix()
         return (
@@ -119,15 +120,16 @@ def _vae(vae: Trained) -> str:
         f"<h3>VAE {config['latent']}, {config['latent_kind']}, β = {config['beta']:g}</h3>",
         f"<p>Trained for {steps}{short}. Model <code>{record['model'][:16]}</code>.</p>",
     ]
-    parts.append(_learning_curve(vae.directory))
+    parts.append(learning_curve(vae.directory))
     pictures = sorted((vae.directory / "pictures").glob("epoch-*.png"))
     if pictures:
         caption = "Frames of the validation set, their reconstructions, the differences, and samples from the prior"
-        parts.append(html.picture(_smaller(pictures[-1]), "image/jpeg", caption, wide=True))
+        parts.append(html.picture(smaller(pictures[-1]), "image/jpeg", caption, wide=True))
     return "\n".join(parts)
 
 
-def _learning_curve(directory: Path) -> str:
+def learning_curve(directory: Path) -> str:
+    """Of a training run, as its metrics tell."""
     path = directory / metrics.FILE
     if not path.exists():
         return ""
@@ -142,7 +144,7 @@ def _learning_curve(directory: Path) -> str:
     )
 
 
-def _smaller(path: Path) -> bytes:
+def smaller(path: Path) -> bytes:
     """The picture as a JPEG for the page; the original stays where it is."""
     with Image.open(path) as image:
         size = (PICTURE_WIDTH, round(image.height * PICTURE_WIDTH / image.width))

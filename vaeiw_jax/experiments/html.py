@@ -1,11 +1,11 @@
 """Pieces of HTML: tables that sort, small plots, pictures inside the page."""
 
-import base64
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vaeiw_jax.experiments.figures import COLOURS
+from vaeiw_jax.pages import embedded
 
 escape = html.escape
 
@@ -58,11 +58,6 @@ def table(
 def _cell(data: Data) -> str:
     value = "" if data.value is None else f' data-value="{escape(str(data.value))}"'
     return f'<td class="{data.kind}"{value}>{data.shown}</td>'
-
-
-def embedded(content: bytes, kind: str) -> str:
-    """A file as an address that holds it."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def picture(content: bytes, kind: str, caption: str, name: str = "", wide: bool = False) -> str:

@@ -1,26 +1,24 @@
 """Records become a report: `report.html`, which holds all it shows, `report.md`, CSV files, figures as PNG and SVG."""
 
 import csv
-import dataclasses
 import io
 import json
-import string
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import durable
+from vaeiw_jax import durable, pages
 from vaeiw_jax.experiments import figures, game_pages, html, score_tables, summaries
 from vaeiw_jax.experiments.catalogue import Experiment
-from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.html import Data
 from vaeiw_jax.experiments.results import PAPER_STEPS, Results
-from vaeiw_jax.experiments.score_tables import COUNTS, OURS, PAPER, ScoreTable
+from vaeiw_jax.experiments.score_tables import COUNTS, OURS, ScoreTable
 from vaeiw_jax.experiments.statistics import Interval
 from vaeiw_jax.experiments.summaries import Aggregate, Drawing, Duel, say_p
 
-_PAGE = Path(__file__).parent / "page"
+_HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -86,20 +84,10 @@ def _section(results: Results, experiment: Experiment, compare: bool) -> Section
 # What must be known before any number is believed.
 
 
-def differences(config: EvaluationConfig) -> list[str]:
-    """The settings in which an evaluation differs from the paper's."""
-    ignored = ("experiment", "games", "runs", "seed")
-    return [
-        f"{entry.name}={getattr(config, entry.name)}"
-        for entry in dataclasses.fields(config)
-        if entry.name not in ignored and getattr(config, entry.name) != entry.default
-    ]
-
-
 def warnings(results: Results) -> list[str]:
     """Plain sentences on what is missing, failed, or not as in the paper."""
     said = []
-    changed = differences(results.config)
+    changed = results.config.flags(leave_out=("experiment", "games", "runs", "seed"))
     if changed:
         said.append(
             f"These are not the paper's settings: {', '.join(changed)}. Scores can be compared with one another, and "
@@ -134,16 +122,21 @@ def summary(results: Results) -> str:
     return f"Experiments: {names}. {runs:,} runs of {games:,} games, {actions:,} decisions."
 
 
+def _commands(results: Results, command: str) -> list[str]:
+    """How the runs and the report were made."""
+    flags = [*results.config.flags(), f"--workdir={results.workdir}"]
+    return [shlex.join(["python", "-m", "launch.evaluate", *flags]), *filter(None, [command])]
+
+
 # The page.
 
 
 def _page(results: Results, sections: list[Section], command: str, output: Path) -> str:
-    template = string.Template((_PAGE / "report.html").read_text())
     title = f"Evaluation: {', '.join(section.experiment.name for section in sections)}"
     overview = [f"<h1>{html.escape(title)}</h1>", f"<p>{html.escape(summary(results))}</p>"]
-    overview += [f'<p class="warning">{html.escape(text)}</p>' for text in warnings(results)]
-    if command:
-        overview.append(f"<p class=faint>Made with <code>{html.escape(command)}</code></p>")
+    overview += [f'<p class="note">{html.escape(text)}</p>' for text in warnings(results)]
+    shown = "\n".join(_commands(results, command))
+    overview.append(f"<p class=faint>Made with</p><pre>{html.escape(shown)}</pre>")
     links = [
         f'<a href="#experiment-{s.experiment.name}">{html.escape(s.experiment.title)}</a>'
         for s in sections
@@ -157,13 +150,8 @@ def _page(results: Results, sections: list[Section], command: str, output: Path)
     overview += [_missing_html(results), _provenance_html(results)]
     videos = game_pages.Videos(output)
     games = [game_pages.page(results, game, videos) for game in results.games]
-    return template.substitute(
-        title=html.escape(title),
-        style=(_PAGE / "report.css").read_text(),
-        script=(_PAGE / "report.js").read_text(),
-        overview="\n".join(overview),
-        games="\n".join(games),
-    )
+    body = "\n".join(['<div id="overview">', *overview, "</div>", *games])
+    return pages.page(title, body, _HERE / "report.css", _HERE / "report.js")
 
 
 def _section_html(section: Section) -> str:
@@ -191,10 +179,7 @@ def _of_games(table: ScoreTable) -> str:
 
 
 def _table_html(table: ScoreTable) -> str:
-    headings = [("game", "")]
-    for column in table.columns:
-        below = {PAPER: "in the paper", OURS: "ours"}.get(column.kind, "printed")
-        headings.append((column.title, below))
+    headings = [("game", ""), *((column.title, column.source) for column in table.columns)]
     rows = []
     for game in table.games:
         link = f'<a href="#game-{html.escape(game)}">{html.escape(game)}</a>'
@@ -202,13 +187,9 @@ def _table_html(table: ScoreTable) -> str:
         for column in table.columns:
             cell = column.cells.get(game)
             kind = "ours" if column.kind == OURS else ""
-            if cell is None:
-                row.append(Data("", None, kind))
-                continue
-            shown = html.escape(score_tables.text(cell))
-            runs = f' title="{cell.runs} runs"' if cell.runs else ""
-            tag = "strong" if cell.best else "span"
-            row.append(Data(f"<{tag}{runs}>{shown}</{tag}>", cell.mean, kind))
+            text = html.escape(column.text(game))
+            shown = f"<strong>{text}</strong>" if cell and cell.best else text
+            row.append(Data(shown, cell.mean if cell else None, kind))
         rows.append(row)
     footer = [
         [
@@ -220,8 +201,6 @@ def _table_html(table: ScoreTable) -> str:
         ]
         for title, name in COUNTS
     ]
-    totals = [sum(cell.runs or 0 for cell in column.cells.values()) for column in table.columns]
-    footer.append(["runs", *(f"{total:,}" if total else "" for total in totals)])
     return html.table(headings, rows, footer)
 
 
@@ -348,7 +327,7 @@ def _markdown(results: Results, sections: list[Section], command: str) -> str:
         "",
     ]
     lines += [f"> {text}\n" for text in warnings(results)]
-    lines += [f"Made with `{command}`", ""] if command else []
+    lines += ["Made with", "", *(f"    {line}" for line in _commands(results, command)), ""]
     for section in sections:
         lines += [f"## {section.experiment.title}", "", score_tables.to_markdown(section.table), ""]
         lines += [f"Note: {note}.\n" for note in section.table.notes]

@@ -1,6 +1,7 @@
 """Score tables: our means and standard errors beside the paper's numbers, with the counts below."""
 
 import csv
+import dataclasses
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,29 @@ class Column:
     def scores(self) -> dict[str, float]:
         return {game: cell.mean for game, cell in self.cells.items()}
 
+    @property
+    def usual_runs(self) -> int | None:
+        """Of each game, but for those that have fewer; None where the paper does not tell."""
+        return max((cell.runs for cell in self.cells.values() if cell.runs), default=None)
+
+    @property
+    def source(self) -> str:
+        """Whose scores these are."""
+        if self.kind != OURS or self.usual_runs is None:
+            return {PAPER: "in the paper"}.get(self.kind, self.kind)
+        return f"ours, {_runs(self.usual_runs)}"
+
+    def text(self, game: str) -> str:
+        """A cell without its bold: mean, star, dagger, standard error, and the runs if they are fewer than usual."""
+        cell = self.cells.get(game)
+        if cell is None:
+            return ""
+        error = ""
+        if cell.error is not None:
+            error = f" ± {number(round(cell.error, 0 if cell.error >= 100 else 1))}"
+        few = f" ({_runs(cell.runs)})" if cell.runs and cell.runs != self.usual_runs else ""
+        return f"{number(cell.mean)}{'*' * cell.capped}{'†' * cell.short}{error}{few}"
+
 
 @dataclass
 class ScoreTable:
@@ -71,12 +95,7 @@ def of_experiment(results: Results, experiment: Experiment, compare: bool) -> Sc
                 _paper_column(experiment, experiment.paper_columns[method.name], method.title)
             )
     if experiment.paper_table:
-        printed = [_printed_column(experiment, key) for key in experiment.printed]
-        columns = (
-            [c for c in printed if c.key == "human"]
-            + [c for c in printed if c.key != "human"]
-            + columns
-        )
+        columns = [_printed_column(experiment, key) for key in experiment.printed] + columns
     notes = []
     if compare and experiment.paper_table in paper.MISPRINTS:
         notes.append(paper.MISPRINTS[experiment.paper_table])
@@ -161,10 +180,7 @@ def _mark_best(
         top = max(by_game[game] for by_game in scores.values())
         for column in group.values():
             cell = column.cells[game]
-            best = cell.mean == top
-            column.cells[game] = Cell(
-                cell.mean, cell.error, cell.runs, cell.capped, cell.short, best
-            )
+            column.cells[game] = dataclasses.replace(cell, best=cell.mean == top)
 
 
 def number(value: float) -> str:
@@ -172,12 +188,8 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def text(cell: Cell) -> str:
-    """A cell without its bold: mean, standard error, star, dagger."""
-    error = ""
-    if cell.error is not None:
-        error = f" ± {number(round(cell.error, 0 if cell.error >= 100 else 1))}"
-    return f"{number(cell.mean)}{'*' * cell.capped}{'†' * cell.short}{error}"
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count != 1)}"
 
 
 COUNTS = (
@@ -188,20 +200,21 @@ COUNTS = (
 
 
 def to_markdown(table: ScoreTable) -> str:
-    titles = [column.title + {PAPER: " (paper)"}.get(column.kind, "") for column in table.columns]
+    titles = [f"{column.title} ({column.source})" for column in table.columns]
     lines = [f"| game | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
     for game in table.games:
-        cells = [column.cells.get(game) for column in table.columns]
         if any(column.kind == OURS and game in column.cells for column in table.columns):
-            shown = [
-                "" if cell is None else f"**{text(cell)}**" if cell.best else text(cell)
-                for cell in cells
-            ]
+            shown = [_markdown_cell(column, game) for column in table.columns]
             lines.append(f"| {game} | {' | '.join(shown)} |")
     for title, name in COUNTS:
         counts = [getattr(column, name) for column in table.columns]
         lines.append(f"| *{title}* | {' | '.join('' if c is None else str(c) for c in counts)} |")
-    return "\n".join(lines).replace("*†", "\\*†")
+    return "\n".join(lines)
+
+
+def _markdown_cell(column: Column, game: str) -> str:
+    text = column.text(game).replace("*", "\\*")
+    return f"**{text}**" if game in column.cells and column.cells[game].best else text
 
 
 def to_csv(table: ScoreTable) -> str:

@@ -6,13 +6,15 @@ import numpy as np
 
 from vaeiw_jax.inspection import pictures
 from vaeiw_jax.inspection.charts import Chart
+from vaeiw_jax.pages import embedded
 
+_PNG = "image/png"
 _SCALES = {"bits": pictures.BITS_COLOURS, "difference": pictures.DIFFERENCE_COLOURS}
 
 
 def figure(image: np.ndarray, caption: str, alt: str = "", kind: str = "frame") -> str:
     """An image with a caption, which is HTML; `alt` is needed where there is none."""
-    source = pictures.data_uri(pictures.png(image))
+    source = embedded(pictures.png(image), _PNG)
     below = f"<figcaption>{caption}</figcaption>" if caption else ""
     return f'<figure><img class="{kind}" src="{source}" alt="{html.escape(alt)}">{below}</figure>'
 
@@ -20,14 +22,14 @@ def figure(image: np.ndarray, caption: str, alt: str = "", kind: str = "frame") 
 def chart(drawn: Chart) -> str:
     """A chart in the theme of the page."""
     return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{pictures.data_uri(drawn.dark)}">'
-        f'<img src="{pictures.data_uri(drawn.light)}" alt="{html.escape(drawn.alt)}"></picture>'
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{embedded(drawn.dark, _PNG)}">'
+        f'<img src="{embedded(drawn.light, _PNG)}" alt="{html.escape(drawn.alt)}"></picture>'
     )
 
 
 def scale(colours: str, low: str, high: str) -> str:
     """What the colours of `bits` or `difference` mean."""
-    source = pictures.data_uri(pictures.png(pictures.scale(_SCALES[colours])))
+    source = embedded(pictures.png(pictures.scale(_SCALES[colours])), _PNG)
     return f'<div class="scale">{low}<img src="{source}" alt="">{high}</div>'
 
 

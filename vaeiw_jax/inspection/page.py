@@ -1,18 +1,19 @@
 """The page: everything found about a model, in one HTML file that needs no other and no network."""
 
 import html
-import string
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from vaeiw_jax import pages
 from vaeiw_jax.inspection import pictures
 from vaeiw_jax.inspection.charts import Chart
 from vaeiw_jax.inspection.decision_section import decision_section
 from vaeiw_jax.inspection.findings import Findings
 from vaeiw_jax.inspection.markup import chart, count, figure, plural, scale, tile
 
+_HERE = Path(__file__).parent
 _SHOWN_PAIRS = 4
 
 
@@ -33,13 +34,7 @@ def page(findings: Findings, charts: dict[str, Chart]) -> str:
     if findings.replanned:
         sections.append(decision_section(findings.replanned, charts))
     sections.append(_foot(findings))
-    here = Path(__file__).parent
-    return string.Template((here / "page.html").read_text()).substitute(
-        title=html.escape(_title(findings)),
-        style=(here / "page.css").read_text(),
-        script=(here / "page.js").read_text(),
-        body="\n".join(sections),
-    )
+    return pages.page(_title(findings), "\n".join(sections), _HERE / "page.css", _HERE / "page.js")
 
 
 def _title(findings: Findings) -> str:

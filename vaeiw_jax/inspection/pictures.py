@@ -1,6 +1,5 @@
 """Pixels: what is seen, decoded or counted, as small RGB images."""
 
-import base64
 import io
 
 import matplotlib
@@ -102,11 +101,6 @@ def png(image: np.ndarray) -> bytes:
         picture = picture.quantize(len(colours), Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     picture.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
-
-
-def data_uri(png: bytes) -> str:
-    """A PNG as an address that needs no file."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def _coloured(colours: str, values: np.ndarray) -> np.ndarray:
