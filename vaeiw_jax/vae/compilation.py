@@ -1,10 +1,20 @@
-"""Compiled code that outlives the process."""
+"""How XLA compiles and runs: code that outlives the process, and no more threads than there are cores to use."""
 
 import hashlib
 import os
 from pathlib import Path
 
 import jax
+
+from vaeiw_jax.cores import usable_cores
+
+
+def fit_threads() -> None:
+    """Gives XLA as many threads as the process may use cores, unless it was told how many.
+
+    By itself it heeds affinity but no ration of a control group. Call this before anything is computed.
+    """
+    os.environ.setdefault("NPROC", str(usable_cores()))
 
 
 def keep_compiled_code() -> None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from vaeiw_jax import durable, frames
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import convolutions, pictures, sharding, steps
+from vaeiw_jax.vae import compilation, convolutions, pictures, sharding, steps
 from vaeiw_jax.vae.checkpoints import (
     TrainingCheckpoints,
     load_model,
@@ -78,6 +78,7 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
     again. Several processes, joined by `sharding.connect`, call this together, with a `workdir`
     that all of them can write to.
     """
+    compilation.fit_threads()
     frame_set = _frames_of_run(config, workdir, resume)
     finished_before = _finished_before(config, workdir)
     if finished_before:
