@@ -17,7 +17,8 @@ import numpy as np
 from tqdm import tqdm
 
 from vaeiw_jax.benchmarks import models
-from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.config import PLANNER_PARTS, BenchmarkConfig
+from vaeiw_jax.benchmarks.others import DISTURBED, Others
 from vaeiw_jax.benchmarks.players import Player, Way
 from vaeiw_jax.benchmarks.results import Results, geometric_mean
 from vaeiw_jax.cores import usable_cores
@@ -65,8 +66,9 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
             vae, origin = models.find_or_train(game, workdir / "vaes")
+            others = Others()
             measured = parts[part](config, game, vae)
-            results.put(SUITE, part, game, measured | {"vae": origin})
+            results.put(SUITE, part, game, measured | {"vae": origin, "others": others.share()})
 
 
 def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
@@ -234,6 +236,13 @@ def report(results: Results) -> str:
     """The table, and the ratios of every game, as Markdown."""
     lines = ["| what | at least | aim | measured |", "|---|---|---|---|"]
     lines += ["| " + " | ".join(row) + " |" for row in table(results)]
+    for part in PLANNER_PARTS:
+        for game, each in results.of(SUITE, part).items():
+            if each["others"] > DISTURBED:
+                lines += [
+                    "",
+                    f"{part} of {game}: others used {each['others']:.0%} of the machine meanwhile",
+                ]
     rates = results.of(SUITE, "rates")
     if rates:
         methods = (ONE_EMULATOR, PARALLEL, BPROST, ONE_CORE)
