@@ -26,7 +26,7 @@ class Others:
 
     @staticmethod
     def _times() -> tuple[float, float, float]:
-        """Seconds: by the clock; of all cores, idle ones and those that wait aside; of this process and its children."""
+        """Seconds: by the clock; that all cores were busy; that this process and its children were."""
         fields = Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]
         user, nice, system, _, _, interrupts, soft_interrupts, stolen = map(int, fields)
         busy = user + nice + system + interrupts + soft_interrupts + stolen

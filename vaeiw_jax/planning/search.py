@@ -100,7 +100,10 @@ class Search:
         if config.max_tree_nodes is not None and size >= config.max_tree_nodes:
             return TREE_NODES
         if config.budget_seconds is not None:
-            return SECONDS if self._clock() - self._start >= config.budget_seconds else None
+            elapsed = self._clock() - self._start
+            # What is in flight will be waited for, as long as a node took on average.
+            waiting = self.in_flight * elapsed / max(1, self.tree.size - self._kept)
+            return SECONDS if elapsed + waiting >= config.budget_seconds else None
         return None
 
     def free_actions(self, node: int) -> list[int]:
