@@ -56,13 +56,16 @@ def draw(results: Results, workdir: Path) -> Path:
     return workdir / PICTURE
 
 
-def _bars(axes: Axes, groups: list[str], series: dict[str, list[float]]) -> None:
+def _bars(
+    axes: Axes, groups: list[str], series: dict[str, list[float]], slanted: bool = False
+) -> None:
     """Bars side by side, a group per name."""
     width = 0.8 / len(series)
     for i, (name, values) in enumerate(series.items()):
         places = np.arange(len(groups)) + (i - (len(series) - 1) / 2) * width
         axes.bar(places, values, width * 0.92, label=name, color=_COLOURS[i % len(_COLOURS)])
-    axes.set_xticks(np.arange(len(groups)), groups)
+    crowded = {"rotation": 25, "ha": "right"} if slanted else {}
+    axes.set_xticks(np.arange(len(groups)), groups, **crowded)
     if len(series) > 1:
         axes.legend(frameon=False, fontsize=8, ncols=2)
 
@@ -84,13 +87,13 @@ def _growth(axes: Axes, results: Results) -> None:
         axes,
         list(growth),
         {
-            f"{short:g} s a decision": [each["short"] for each in growth.values()],
-            f"{long:g} s": [each["long"] for each in growth.values()],
+            f"{name}, {seconds:g} s": [each[name][which] for each in growth.values()]
+            for name in planner.GROWING
+            for which, seconds in (("short", short), ("long", long))
         },
     )
-    axes.tick_params(axis="x", labelrotation=30)
-    axes.set_ylim(0, 1.3 * max(max(each["short"], each["long"]) for each in growth.values()))
-    axes.set_title("new nodes per second")
+    axes.set_ylim(0, 1.4 * axes.get_ylim()[1])
+    axes.set_title("new nodes per second, in short and long decisions")
 
 
 def _memory(axes: Axes, results: Results) -> None:
@@ -104,15 +107,15 @@ def _memory(axes: Axes, results: Results) -> None:
 
 def _bprost(axes: Axes, results: Results) -> None:
     bprost = results.of(planner.SUITE, "bprost")
-    _bars(axes, list(bprost), {"": [each["milliseconds"] for each in bprost.values()]})
-    axes.tick_params(axis="x", labelrotation=30)
+    _bars(
+        axes, list(bprost), {"": [each["milliseconds"] for each in bprost.values()]}, slanted=True
+    )
     axes.set_title("B-PROST atoms of a new screen, ms")
 
 
 def _start(axes: Axes, results: Results) -> None:
     start = results.of(planner.SUITE, "start")
-    _bars(axes, list(start), {"": [each["second"] for each in start.values()]})
-    axes.tick_params(axis="x", labelrotation=30)
+    _bars(axes, list(start), {"": [each["second"] for each in start.values()]}, slanted=True)
     axes.set_title("from the command to the end of its first decision, s")
 
 
