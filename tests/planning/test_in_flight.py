@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.planning.obvious import ObviousIW, play_side_by_side
 from tests.planning.toy import planner, random_worlds
-from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig
+from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig, Transition
 from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.planning.rollout_iw import rollout_iw
 from vaeiw_jax.planning.search import Search
@@ -162,3 +162,29 @@ def test_breadth_first_search_is_the_same_however_much_is_asked_ahead(
 def test_nonsense_is_refused(number):
     with pytest.raises(ValueError, match="rollouts_in_flight must be from 1"):
         PlannerConfig(rollouts_in_flight=number)
+
+
+def test_a_budget_of_seconds_leaves_time_for_what_is_in_flight():
+    now = 0.0
+
+    def step(place, action):  # every place is new, and takes 10 ms to find
+        nonlocal now
+        now += 0.01
+        return Transition(4 * place + action + 1, 0.0, 0, False)
+
+    def atoms(place, previous):
+        return np.array([place % 100_003], np.int32)
+
+    config = PlannerConfig(budget_seconds=0.5, rollouts_in_flight=8)
+    player = Planner(
+        config,
+        PlainWorld(step, atoms),
+        num_actions=4,
+        num_features=100_003,
+        snapshot=0,
+        rng=np.random.default_rng(0),
+        clock=lambda: now,
+    )
+    statistics = player.decide().statistics
+    assert statistics.ended == "seconds"
+    assert 0.48 < statistics.seconds < 0.515
