@@ -87,7 +87,8 @@ def _section(results: Results, experiment: Experiment, compare: bool) -> Section
 def warnings(results: Results) -> list[str]:
     """Plain sentences on what is missing, failed, or not as in the paper."""
     said = []
-    changed = results.config.flags(leave_out=("experiment", "games", "runs", "seed"))
+    flags = results.config.flags(leave_out=("experiment", "games", "runs", "seed"))
+    changed = [flag.removeprefix("--") for flag in flags]
     if changed:
         said.append(
             f"These are not the paper's settings: {', '.join(changed)}. Scores can be compared with one another, and "
