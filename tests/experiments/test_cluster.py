@@ -19,20 +19,22 @@ pytest.importorskip("ray")
 class Cluster:
     """`launch/ray_local.sh`, and the pids of its nodes."""
 
-    def __init__(self, directory, parent=None):
+    def __init__(self, directory):
         directory.mkdir()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self._directory = directory
         self.flags = ("--engine=ray", f"--ray_address=127.0.0.1:{port}")
+        # However this process ends, that one ends with it, and so does the cluster.
+        self._parent = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
         self._process = subprocess.Popen(
             ["bash", "launch/ray_local.sh", "2", "1", str(port)],
             cwd=evaluations.ROOT,
             env=os.environ
             | {
                 "RAY_LOCAL_DIR": str(directory),
-                "RAY_LOCAL_PARENT": str(parent or os.getpid()),
+                "RAY_LOCAL_PARENT": str(self._parent.pid),
                 "PYTHON": sys.executable,
             },
             stdout=subprocess.PIPE,
@@ -52,11 +54,10 @@ class Cluster:
         return int(told.stdout.split()[0]) if told.stdout else None
 
     def stop(self):
-        self._process.terminate()
-        self.wait()
-
-    def wait(self):
+        """The cluster ends with the process that wanted it, leaving nothing behind."""
+        self._parent.communicate()
         self._process.communicate(timeout=300)
+        assert not any(self.raylet(node) for node in (0, 1))
 
 
 @pytest.fixture
@@ -87,15 +88,6 @@ def test_records_are_those_of_the_local_engine_whatever_is_killed(undisturbed, t
     assert records(workdir) == undisturbed
     assert not running(workdir)
     assert evaluate(workdir, *TINY) == undisturbed  # the other engine finds nothing left to do
-
-
-def test_a_cluster_ends_with_the_process_that_wanted_it(tmp_path):
-    parent = subprocess.Popen(["sleep", "1000"])
-    cluster = Cluster(tmp_path / "ray", parent.pid)
-    parent.kill()
-    parent.wait()
-    cluster.wait()
-    assert not any(cluster.raylet(node) for node in (0, 1))
 
 
 @pytest.mark.parametrize(
