@@ -52,7 +52,7 @@ def main() -> int | None:
 
         finished = collector.collect(show, interrupt)
     durable.write_json(workdir / "collection.json", collector.record())
-    durable.write_json(workdir / "collection.host.json", runs.host(sys.orig_argv, started))
+    runs.note_session(workdir / "collection.host.json", sys.orig_argv, started)
     if not finished:
         print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
         return 130

@@ -15,9 +15,14 @@ if [ ! -x "$_venv/bin/python" ] && ! "$_python" -m venv "$_venv"; then
   exit 1
 fi
 
+# A file in the environment tells what was installed; the extras hold the base.
 _stamp="$_venv/installed-${_extras:-base}"
 _wanted="$(cat pyproject.toml; pwd)"
-if [ "$(cat "$_stamp" 2>/dev/null)" != "$_wanted" ]; then
+_installed=
+for _found in "$_venv"/installed-${_extras:-*}; do
+  if [ "$(cat "$_found" 2>/dev/null)" = "$_wanted" ]; then _installed=yes; fi
+done
+if [ -z "$_installed" ]; then
   echo "Installing vaeiw_jax${_extras:+[$_extras]} into $_venv ..."
   "$_venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${_extras:+[$_extras]}"
   printf '%s' "$_wanted" > "$_stamp"

@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
-# Makes the project's environment where there is none, plays some MsPacman, and shows what came of it.
-#   bash launch/quickstart.sh
+# Makes the project's environment where there is none, plays MsPacman with VAE-IW, and shows what came of it.
+#   bash launch/quickstart.sh [FLAGS OF launch.play]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source launch/environment.sh
 
-python -m launch.play --game=MsPacman --max_actions=100 --video --workdir=runs/quickstart
-cat <<'NEXT'
+WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart}
+python -m launch.play --game=MsPacman --features=vae --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
+[ -e "$WORKDIR/inside/index.html" ] ||
+  python -m launch.inspect --checkpoint=checkpoints/MsPacman --run="$WORKDIR" --fresh_tree --num_frames=150 \
+    --workdir="$WORKDIR/inside"
+cat <<NEXT
 
-The game's record, decision statistics and video are in runs/quickstart. Try next:
-  source .venv/bin/activate
-  python -m launch.play --game=SpaceInvaders --max_actions=300 --video     # another game
-  python -m launch.play --game=Pong --planner=iw --norisk_averse --runs=3  # another planner
-  python -m launch.play --help                                             # everything there is to set
+  the game    $WORKDIR/videos/MsPacman/seed-0.mp4
+  its record  $WORKDIR/episodes/MsPacman/seed-0.json
+  the page    $WORKDIR/inside/index.html: what the VAE sees, what its features stand for, how a decision came about
+
+Try next:
+  source ${VAEIW_VENV:-.venv}/bin/activate
+  python -m launch.play --game=SpaceInvaders --features=vae --max_actions=300 --video   # another game, learned features
+  python -m launch.play --game=Pong --features=bprost --planner=iw --runs=3             # other features, another planner
+  python -m launch.pipeline --game=Freeway --preset=laptop                              # learn a game from nothing
 NEXT

@@ -5,11 +5,15 @@
 Run the same command again to go on after an interruption.
 """
 
+import sys
+import time
 from pathlib import Path
 
+import jax
 from absl import flags
 
 from launch import command
+from vaeiw_jax import runs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import sharding
 from vaeiw_jax.vae.checkpoints import quiet_orbax
@@ -25,25 +29,30 @@ PROCESS_ID = flags.DEFINE_integer("process_id", None, "several hosts: which one 
 command.define_flags(TrainConfig)
 
 
-def main() -> None:
+def main() -> int | None:
     quiet_orbax()
     config = command.read_flags(TrainConfig)
     if WORKDIR.value is None:
         raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")
     sharding.connect(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
     workdir = Path(WORKDIR.value)
+    started = time.time()
     result = train(config, workdir, resume=RESUME.value)
     if not sharding.is_primary():
-        return
+        return None
+    devices = [device.device_kind for device in jax.devices()]
+    host = workdir / "trained.host.json"
+    runs.note_session(host, sys.orig_argv, started, until_step=result.step, devices=devices)
     if not result.finished:
         print(f"stopped at step {result.step}; run the same command again to go on")
-        return
+        return 130
     best = result.validation or {}
     print(
         f"trained for {result.step} steps; best validation loss {best['loss']:,.1f} after epoch"
         f" {best['epoch']}: reconstruction {best['bce']:,.1f} ({best['excess_bce']:,.1f} above the"
         f" floor), KL {best['kl']:,.1f}\nmodel: {workdir / 'model'}"
     )
+    return None
 
 
 if __name__ == "__main__":

@@ -147,9 +147,9 @@ def play(number, config, disturb=False):
 def test_a_game_does_not_depend_on_how_many_emulators_step_it_nor_on_their_deaths():
     config = EpisodeConfig(
         AtariConfig("Asterix"),
-        PlannerConfig(budget_seconds=None, budget_nodes=60, rollouts_in_flight=4),
+        PlannerConfig(budget_seconds=None, budget_nodes=40, rollouts_in_flight=4),
         FeaturesConfig("bprost"),
-        max_actions=20,
+        max_actions=8,
     )
     expected = play(0, config)
     assert play(1, config) == expected

@@ -175,6 +175,15 @@ def host(command: list[str] | None, started: float) -> dict[str, Any]:
     }
 
 
+def note_session(path: Path, command: list[str] | None, started: float, **about: Any) -> None:
+    """Adds this process to those that worked on something, in a file that tells the seconds of all of them."""
+    before = durable.read_json(path)["sessions"] if path.exists() else []
+    seconds = {"seconds": round(time.time() - started, 1)}
+    sessions = [*before, host(command, started) | seconds | about]
+    total = round(sum(session["seconds"] for session in sessions), 1)
+    durable.write_json(path, {"seconds": total, "sessions": sessions})
+
+
 def usable_cores() -> int:
     """How many cores this process may keep busy: those of its affinity, or fewer if its cgroup is rationed."""
     affine = (

@@ -8,7 +8,13 @@ from pathlib import Path
 from vaeiw_jax import frames
 
 ROOT = Path(__file__).parent.parent.parent
-FLAGS = ("--game=Pong", "--features=ram", "--budget_nodes=20", "--num_frames=2300")
+FLAGS = (
+    "--game=Pong",
+    "--features=ram",
+    "--budget_nodes=20",
+    "--drawn_frames=19",
+    "--num_frames=2300",
+)
 
 
 def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp_path):

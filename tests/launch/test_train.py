@@ -46,6 +46,8 @@ def test_a_run_leaves_everything_in_its_work_directory(whole_run: Path) -> None:
         "model",
         "pictures",
         "tensorboard",
+        "trained.host.json",
+        "trained.json",
     }
     lines = metrics.read(whole_run / "metrics.jsonl")
     trained = [line["step"] for line in lines if line["kind"] == "train"]
@@ -96,7 +98,7 @@ def test_a_run_killed_then_stopped_ends_like_one_never_interrupted(
     train_process.wait_until(lambda: set(tmp_path.glob("tensorboard/*")) != before, stopped)
     stopped.send_signal(signal.SIGTERM)
     code, out, err = train_process.finish(stopped)
-    assert code == 0, err
+    assert code == 130, err
     done = metrics.read(tmp_path / "metrics.jsonl")[-1]["step"]
     assert 4 < done < STEPS
     assert f"stopped at step {done}; run the same command again" in out

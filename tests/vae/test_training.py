@@ -16,6 +16,7 @@ from tests.random_play import random_screens
 from vaeiw_jax import frames, screens
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import elbo, latents, metrics, steps, training
+from vaeiw_jax.vae.checkpoints import save_model
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 from vaeiw_jax.vae.training import TrainConfig, Trainer
@@ -117,6 +118,30 @@ def test_temperature_and_zero_suppression_follow_their_schedules() -> None:
     np.testing.assert_allclose(taus, [2, 2 * 0.25 ** (1 / 3), 1, 2 * 0.25 ** (2 / 3), 0.5], 1e-5)
     np.testing.assert_allclose(weights, [0, 0, 0.35, 0.7, 0.7], atol=1e-6)
     assert steps._schedules(CONFIG, jnp.float32(0.5)) == (None, 0.0)
+
+
+def test_the_learning_rate_falls_along_half_a_cosine(state: steps.TrainState) -> None:
+    config = dataclasses.replace(CONFIG, epochs=2, learning_rate=1e-3, learning_rate_end=1e-4)
+    played = jnp.asarray(random_screens("pong", 4))
+    order = steps.epoch_order(config, 4, 0)  # two steps an epoch, four in all
+    step = jax.jit(functools.partial(steps.train_step, config))
+    for done, rate in ((0, 1e-3), (1, 8.68198e-4), (2, 5.5e-4), (3, 2.31802e-4)):
+        after, metrics = step(state.replace(step=np.int32(done)), played, order)
+        np.testing.assert_allclose(metrics["learning_rate"], rate, rtol=1e-5)
+        moved = jax.tree.map(lambda new, old: np.abs(new - old).max(), after.params, state.params)
+        # Adam's first step is as long as the learning rate wherever there is a gradient.
+        np.testing.assert_allclose(max(jax.tree.leaves(moved)), rate, rtol=1e-3)
+
+
+def test_a_run_starts_from_the_model_it_is_given(tmp_path: Path) -> None:
+    state = steps.create_train_state(dataclasses.replace(CONFIG, seed=5))
+    save_model(tmp_path, CONFIG.model, jax.device_get(state.variables))
+    config = dataclasses.replace(CONFIG, start_from=str(tmp_path))
+    begun = training.starting_state(config)
+    jax.tree.map(np.testing.assert_array_equal, begun.variables, jax.device_get(state.variables))
+    smaller = dataclasses.replace(config, model=ModelConfig(latent="4x4x20"))
+    with pytest.raises(UserError, match="latent=15x15x20, which cannot begin one with"):
+        training.starting_state(smaller)
 
 
 def test_gradients_are_clipped_to_the_norm_asked_for() -> None:

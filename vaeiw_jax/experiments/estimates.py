@@ -26,22 +26,30 @@ def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
     frames = {
         job.name: job.config.num_frames for job in jobs if isinstance(job.config, CollectConfig)
     }
-    return {
-        job.name: START_SECONDS + _work(job, sum(frames.get(need, 0) for need in job.needs), cpus)
-        for job in jobs
-    }
+
+    def seconds(job: Job) -> float:
+        if isinstance(job.config, TrainConfig):
+            return training(job.config, sum(frames[need] for need in job.needs), cpus)
+        if isinstance(job.config, CollectConfig):
+            return collecting(job.config)
+        return playing(job.config)
+
+    return {job.name: seconds(job) for job in jobs}
 
 
-def _work(job: Job, num_frames: int, cpus: int) -> float:
-    """Seconds at most; `num_frames` is what a VAE is trained on."""
-    config = job.config
-    if isinstance(config, TrainConfig):
-        images = num_frames * (1 - config.validation_share) * config.epochs
-        return images * IMAGE_SECONDS / cpus
-    if isinstance(config, CollectConfig):
-        decisions = math.ceil(config.num_frames / (config.root_frames + config.drawn_frames))
-        return decisions * _decision(config.episode)
-    return config.most_actions * _decision(config)
+def collecting(config: CollectConfig) -> float:
+    decisions = math.ceil(config.num_frames / (config.root_frames + config.drawn_frames))
+    return START_SECONDS + decisions * _decision(config.episode)
+
+
+def training(config: TrainConfig, num_frames: int, cpus: int) -> float:
+    images = num_frames * (1 - config.validation_share) * config.epochs
+    return START_SECONDS + images * IMAGE_SECONDS / cpus
+
+
+def playing(config: EpisodeConfig) -> float:
+    """At most: a game may end before the limit on actions."""
+    return START_SECONDS + config.most_actions * _decision(config)
 
 
 def _decision(config: EpisodeConfig) -> float:

@@ -121,15 +121,16 @@ def _vae(vae: Trained) -> str:
         f"<h3>VAE {config['latent']}, {config['latent_kind']}, β = {config['beta']:g}</h3>",
         f"<p>Trained for {steps}{short}. Model <code>{record['model'][:16]}</code>.</p>",
     ]
-    parts.append(_learning_curve(vae.directory))
+    parts.append(learning_curve(vae.directory))
     pictures = sorted((vae.directory / "pictures").glob("epoch-*.png"))
     if pictures:
         caption = "Frames of the validation set, their reconstructions, the differences, and samples from the prior"
-        parts.append(html.picture(_smaller(pictures[-1]), "image/jpeg", caption, wide=True))
+        parts.append(html.picture(smaller(pictures[-1]), "image/jpeg", caption, wide=True))
     return "\n".join(parts)
 
 
-def _learning_curve(directory: Path) -> str:
+def learning_curve(directory: Path) -> str:
+    """Of a training run, as its metrics tell."""
     path = directory / metrics.FILE
     if not path.exists():
         return ""
@@ -144,7 +145,7 @@ def _learning_curve(directory: Path) -> str:
     )
 
 
-def _smaller(path: Path) -> bytes:
+def smaller(path: Path) -> bytes:
     """The picture as a JPEG for the page; the original stays where it is."""
     with Image.open(path) as image:
         size = (PICTURE_WIDTH, round(image.height * PICTURE_WIDTH / image.width))

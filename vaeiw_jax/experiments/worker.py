@@ -57,7 +57,7 @@ def _collect(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int
         lambda collector: tell(collector.count, config.num_frames), interrupted
     ):
         return False
-    durable.write_json(job.host, runs.host(sys.orig_argv, started))
+    runs.note_session(job.host, sys.orig_argv, started)
     durable.write_json(job.record, collector.record())
     return True
 
@@ -86,18 +86,7 @@ def _train(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int],
     result = training.train(job.config, job.directory)
     if not result.finished:
         return False
-    digest = checkpoints.model_description(job.directory / "model")["weights"]["sha256"]
-    durable.write_json(job.host, runs.host(sys.orig_argv, started))
-    durable.write_json(
-        job.record,
-        {
-            "game": job.game,
-            "model": digest,
-            "steps": result.step,
-            "validation": result.validation,
-            "config": runs.settings(job.config) | {"frames": Path(job.config.frames).name},
-        },
-    )
+    runs.note_session(job.host, sys.orig_argv, started)
     return True
 
 

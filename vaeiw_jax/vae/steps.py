@@ -38,6 +38,13 @@ class TrainConfig:
     epochs: int = dataclasses.field(default=100, metadata={"help": "passes over the frames"})
     batch_size: int = dataclasses.field(default=64, metadata={"help": "frames per step"})
     learning_rate: float = dataclasses.field(default=1e-4, metadata={"help": "of Adam"})
+    learning_rate_end: float = dataclasses.field(
+        default=0.0,
+        metadata={"help": "let the learning rate fall to this along a half cosine; 0: do not"},
+    )
+    start_from: str = dataclasses.field(
+        default="", metadata={"help": "folder of a model of the same shape to begin with"}
+    )
     validation_share: float = dataclasses.field(
         default=0.05, metadata={"help": "share of the frames kept for validation"}
     )
@@ -73,7 +80,7 @@ class TrainConfig:
         for name in ("epochs", "batch_size", "checkpoint_every", "keep"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        for name in ("clip_norm", "tau_start", "zero_suppression"):
+        for name in ("learning_rate_end", "clip_norm", "tau_start", "zero_suppression"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
         for name in ("seed", "steps_per_call", "picture_every"):
@@ -164,7 +171,8 @@ def train_step(
     frames = constrain(screens_lib.frames(batch)[..., None])
     noise_key, dropout_key = jax.random.split(jax.random.fold_in(_key(config, _STEP), state.step))
     noise = latents.noise(config.model, noise_key, len(frames))
-    tau, zero_suppression = _schedules(config, state.step / (config.epochs * len(order)))
+    progress = state.step / (config.epochs * len(order))
+    tau, zero_suppression = _schedules(config, progress)
 
     def loss(params: Any) -> tuple[jax.Array, tuple[Metrics, Any]]:
         variables = {"params": params, "batch_stats": state.batch_stats}
@@ -173,6 +181,9 @@ def train_step(
 
     (_, (metrics, batch_stats)), gradients = jax.value_and_grad(loss, has_aux=True)(state.params)
     updates, opt_state = _optimizer(config).update(gradients, state.opt_state, state.params)
+    if config.learning_rate_end:
+        learning_rate = _learning_rate(config, progress)
+        updates = jax.tree.map(lambda u: u * (learning_rate / config.learning_rate), updates)
     new_state = TrainState(
         step=state.step + 1,
         params=optax.apply_updates(state.params, updates),
@@ -180,6 +191,8 @@ def train_step(
         opt_state=opt_state,
     )
     metrics["gradient_norm"] = optax.tree.norm(gradients)
+    if config.learning_rate_end:
+        metrics["learning_rate"] = learning_rate
     if config.tau_start:
         metrics["tau"] = tau
     if config.zero_suppression:
@@ -281,6 +294,12 @@ def _optimizer(config: TrainConfig) -> optax.GradientTransformation:
     if not config.clip_norm:
         return adam
     return optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
+
+
+def _learning_rate(config: TrainConfig, progress: jax.Array) -> jax.Array:
+    """Half a cosine from `learning_rate` to `learning_rate_end`."""
+    start, end = config.learning_rate, config.learning_rate_end
+    return end + (start - end) * (1 + jnp.cos(jnp.pi * progress)) / 2
 
 
 def _schedules(

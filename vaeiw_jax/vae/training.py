@@ -8,6 +8,7 @@ The work directory of a run:
     pictures/       frames, reconstructions, differences, samples, where bits are on
     checkpoints/    the state after the latest steps and after the best validation (Orbax)
     model/          the model of the best validation, small: what planning loads
+    trained.json    written last: how the run ended, and the digest of the model
 """
 
 import collections
@@ -27,7 +28,12 @@ import numpy as np
 from vaeiw_jax import durable, frames
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import convolutions, pictures, sharding, steps
-from vaeiw_jax.vae.checkpoints import TrainingCheckpoints, save_model
+from vaeiw_jax.vae.checkpoints import (
+    TrainingCheckpoints,
+    load_model,
+    model_description,
+    save_model,
+)
 from vaeiw_jax.vae.metrics import MetricsLog, ProgressBar, validations
 from vaeiw_jax.vae.steps import (
     TrainConfig,
@@ -39,6 +45,7 @@ from vaeiw_jax.vae.steps import (
 
 __all__ = ["TrainConfig", "TrainState", "create_train_state", "eval_step", "train", "train_step"]
 
+RECORD = "trained.json"
 STEPS_PER_CALL = 32  # on accelerators
 CALLS_IN_FLIGHT = 2  # enough to keep a device busy, few enough to stop soon
 
@@ -51,7 +58,7 @@ class TrainResult:
     """How a run ended."""
 
     step: int  # steps done
-    finished: bool  # or stopped by SIGTERM
+    finished: bool  # or told to stop
     validation: dict[str, Any] | None  # the best one's line of metrics.jsonl
 
 
@@ -67,13 +74,17 @@ class Validation:
 def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResult:
     """Trains a model, going on from the latest checkpoint in `workdir` if there is one.
 
-    On SIGTERM it saves a checkpoint and returns. Several processes, joined by `sharding.connect`,
-    call this together, with a `workdir` that all of them can write to.
+    On SIGTERM or Ctrl-C it saves a checkpoint and returns. A run that is finished is not begun
+    again. Several processes, joined by `sharding.connect`, call this together, with a `workdir`
+    that all of them can write to.
     """
     frame_set = _frames_of_run(config, workdir, resume)
+    finished_before = _finished_before(config, workdir)
+    if finished_before:
+        return finished_before
     trainer = Trainer(config, frame_set.screens)
     with contextlib.ExitStack() as stack:
-        stop = stack.enter_context(_sigterm())
+        stop = stack.enter_context(_wish_to_stop())
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
         stack.push(functools.partial(_close, checkpoints))
         run = _Run(config, workdir, trainer, checkpoints, stack, frame_set)
@@ -87,10 +98,52 @@ def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResul
                 run.save()
                 break
         checkpoints.wait()
-        finished = run.step >= trainer.total_steps
-        if finished:
+        result = TrainResult(run.step, run.step >= trainer.total_steps, run.best)
+        if result.finished:
             run.write_best_model()
-    return TrainResult(run.step, finished, run.best)
+            if sharding.is_primary():
+                _write_record(config, workdir, frame_set.game, result)
+    return result
+
+
+def _write_record(
+    config: TrainConfig, workdir: Path, game: str | None, result: TrainResult
+) -> None:
+    settings = dataclasses.asdict(config)
+    record = {
+        "game": game,
+        "model": model_description(workdir / "model")["weights"]["sha256"],
+        "steps": result.step,
+        "validation": result.validation,
+        "config": settings.pop("model") | settings | {"frames": Path(config.frames).name},
+    }
+    durable.write_json(workdir / RECORD, record)
+
+
+def _finished_before(config: TrainConfig, workdir: Path) -> TrainResult | None:
+    """How the run ended, if it has; it has not if it is now to go on for more epochs."""
+    if not (workdir / RECORD).exists():
+        return None
+    record = durable.read_json(workdir / RECORD)
+    if record["config"]["epochs"] < config.epochs:
+        return None
+    return TrainResult(record["steps"], finished=True, validation=record["validation"])
+
+
+def starting_state(config: TrainConfig) -> TrainState:
+    """The state before the first step, with the weights of the model the config starts from."""
+    state = create_train_state(config)
+    if not config.start_from:
+        return state
+    directory = Path(config.start_from)
+    model, variables = load_model(directory)
+    for name in ("latent", "latent_kind", "variant"):
+        if getattr(model, name) != getattr(config.model, name):
+            raise UserError(
+                f"{directory} holds a model with {name}={getattr(model, name)}, which cannot begin"
+                f" one with {name}={getattr(config.model, name)}"
+            )
+    return state.replace(params=variables["params"], batch_stats=variables["batch_stats"])
 
 
 class Trainer:
@@ -182,7 +235,7 @@ class _Run:
     ) -> None:
         self._config, self._workdir, self._trainer = config, workdir, trainer
         self._checkpoints, self._frame_set = checkpoints, frame_set
-        state = create_train_state(config)
+        state = starting_state(config)
         self.step = checkpoints.latest_step() or 0
         if self.step:
             state = checkpoints.restore(self.step, state)
@@ -342,7 +395,7 @@ def _frames_of_run(config: TrainConfig, workdir: Path, resume: bool) -> frames.F
 def _require_same_config(config: TrainConfig, saved: dict[str, Any], workdir: Path) -> None:
     given = dataclasses.asdict(config)
     given, saved = given | given["model"], saved | saved["model"]
-    scheduled = config.tau_start or config.zero_suppression
+    scheduled = config.learning_rate_end or config.tau_start or config.zero_suppression
     may_change = (*_MAY_CHANGE, "model") + (() if scheduled else ("epochs",))
     for name, value in given.items():
         if name not in may_change and saved.get(name) != value:
@@ -359,14 +412,20 @@ def _close(checkpoints: TrainingCheckpoints, failure: type[BaseException] | None
 
 
 @contextlib.contextmanager
-def _sigterm() -> Iterator[threading.Event]:
-    """An event that SIGTERM sets, instead of ending the process."""
+def _wish_to_stop() -> Iterator[threading.Event]:
+    """An event that SIGTERM or the first Ctrl-C sets, instead of ending the process."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # signals are the main thread's
         return
-    previous = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+    def wish(number: int, _: Any) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    previous = {n: signal.signal(n, wish) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

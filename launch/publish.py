@@ -1,0 +1,36 @@
+"""Makes a trained model ready to ship: weights, config, learning curve, reconstructions, and a card that tells it all.
+
+    python -m launch.publish --run=runs/vaes/MsPacman --frames=runs/frames/MsPacman
+
+`--features=vae` then finds it for its game.
+"""
+
+from pathlib import Path
+
+from absl import flags
+
+from launch import command
+from vaeiw_jax import durable, model_card
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.features.vae import SHIPPED
+
+_RUN = flags.DEFINE_string("run", None, "work directory of launch.train, finished")
+_FRAMES = flags.DEFINE_string("frames", None, "frame store of launch.collect it was trained on")
+_TO = flags.DEFINE_string("to", None, "where to (default: checkpoints/GAME)")
+_NOTE = flags.DEFINE_string("note", "", "a sentence for the card, such as what else ran beside it")
+
+
+def main() -> None:
+    for flag in (_RUN, _FRAMES):
+        if flag.value is None:
+            raise UserError(f"--{flag.name} is missing: {flags.FLAGS[flag.name].help}")
+    run = Path(_RUN.value)
+    record = run / "trained.json"
+    game = durable.read_json(record)["game"] if record.exists() else ""
+    directory = Path(_TO.value) if _TO.value else SHIPPED / game
+    size = model_card.publish(run, Path(_FRAMES.value), directory, _NOTE.value)
+    print(f"{size / 1e6:.2f} MB in {directory}; its card: {directory / 'README.md'}")
+
+
+if __name__ == "__main__":
+    command.run(main)

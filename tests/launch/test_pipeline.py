@@ -1,0 +1,146 @@
+"""The whole way from a game to learned play, on a real game with few frames: interrupted, resumed, repeated."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import train_process
+from vaeiw_jax import frames, pipeline
+from vaeiw_jax.pipeline import PRESETS, PipelineConfig, Settings
+
+FLAGS = (
+    "--game=pong",
+    "--num_frames=24",
+    "--collect_nodes=8",
+    "--latent=15x15x4",
+    "--epochs=1",
+    "--batch_size=2",
+    "--checkpoint_every=2",
+    "--picture_every=1",
+    "--budget_nodes=8",
+    "--max_actions=4",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_soon() -> Iterator[None]:
+    """A few steps need no fast code, but code soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(train_process.COMPILED))
+        patch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+        yield
+
+
+@pytest.fixture(scope="module")
+def first(launch, compiled_soon, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline that was stopped while it trained, and then went on to the end."""
+
+    def run(workdir: Path) -> None:
+        workdir.mkdir()
+        flags = (*FLAGS, "--runs=1", f"--workdir={workdir}")
+        command = [sys.executable, "-m", "launch.pipeline", *flags]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        train_process.wait_until((workdir / "vaes/1/checkpoints/2").exists, process)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=300)
+        assert process.returncode == 130
+        assert "stopped and saved; to go on:" in out
+        assert not (workdir / "runs").exists()
+        done = launch("pipeline", *flags)
+        assert done.returncode == 0, done.stderr
+        (workdir / "printed.txt").write_text(done.stdout)
+
+    return train_process.once(tmp_path_factory, "pipeline", run)
+
+
+def test_a_pipeline_stopped_while_it_trains_goes_on_from_there(first: Path) -> None:
+    printed = (first / "printed.txt").read_text()
+    assert "collect 24 screens with bprost: done before" in printed
+    assert "iteration 1: score" in printed
+    trained = json.loads((first / "vaes/1/trained.host.json").read_text())
+    assert [session["until_step"] < 11 for session in trained["sessions"]] == [True, False]
+    assert frames.count(first / "frames/1") == 24
+    page = (first / "report.html").read_text()
+    assert 'src="data:video/mp4' in page
+    assert 'href="inside/1/index.html"' in page
+    assert (first / "inside/1/index.html").exists()
+
+
+def test_a_second_iteration_collects_with_the_first_vae_and_starts_from_it(
+    launch, first: Path, tmp_path: Path
+) -> None:
+    workdir = tmp_path / "pipeline"
+    shutil.copytree(first, workdir)
+    done = launch("pipeline", *FLAGS, "--runs=2", "--iterations=2", f"--workdir={workdir}")
+    assert done.returncode == 0, done.stderr
+    assert "train a VAE on them for 1 epochs: done before" in done.stdout
+    assert done.stdout.count("mean score") == 2
+    collected = json.loads((workdir / "frames" / "2" / "collection.json").read_text())
+    assert collected["config"]["episode"]["features"]["features"] == f"vae:{workdir / 'vaes' / '1'}"
+    trained = json.loads((workdir / "vaes" / "2" / "trained.json").read_text())
+    assert trained["config"]["start_from"] == str(workdir / "vaes" / "1" / "model")
+    models = {
+        json.loads((workdir / "vaes" / n / "trained.json").read_text())["model"] for n in "12"
+    }
+    assert len(models) == 2
+    assert "<h2>Iteration 2</h2>" in (workdir / "report.html").read_text()
+
+
+def test_a_trained_model_is_published_with_its_card_and_found_again(
+    launch, first: Path, tmp_path: Path
+) -> None:
+    vae, store, to = first / "vaes/1", first / "frames/1", tmp_path / "published"
+    done = launch("publish", f"--run={vae}", f"--frames={store}", f"--to={to}", "--note=A test.")
+    assert done.returncode == 0, done.stderr
+    card = (to / "README.md").read_text()
+    assert "11 steps of 2 frames" in card
+    assert "A test." in card
+    assert "python -m launch.train --frames=" in card
+    assert "24 screens" in card
+    for picture in ("reconstructions.png", "learning_curve.png"):
+        assert (to / picture).read_bytes().startswith(b"\x89PNG")
+    played = launch(
+        "play",
+        "--game=Pong",
+        f"--features=vae:{to}",
+        "--budget_nodes=4",
+        "--max_actions=2",
+        f"--workdir={tmp_path / 'played'}",
+    )
+    assert played.returncode == 0, played.stderr
+    refused = launch("publish", f"--run={store}", f"--frames={store}", f"--to={to}")
+    assert "holds no finished training run" in refused.stderr
+
+
+def test_other_settings_are_refused_where_something_is_done_already(launch, first: Path) -> None:
+    done = launch("pipeline", *FLAGS, "--learning_rate=0.1", f"--workdir={first}")
+    assert done.returncode == 1
+    assert "train.learning_rate" in done.stderr
+
+
+def test_nonsense_is_refused_before_anything_is_done(launch, tmp_path: Path) -> None:
+    for flag, sentence in (
+        ("--iterations=0", "iterations must be 1 or more"),
+        ("--preset=phone", "laptop"),
+        ("--epochs=0", "epochs must be 1 or more"),
+    ):
+        done = launch("pipeline", "--game=Pong", flag, f"--workdir={tmp_path / 'none'}")
+        assert done.returncode == 1
+        assert sentence in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def hours(config: PipelineConfig, settings: Settings) -> float:
+    steps = pipeline.iteration("Pong", 1, config, settings, 0, Path("nowhere"))
+    return pipeline.at_most(steps) / 3600
+
+
+def test_the_laptop_preset_is_estimated_at_less_than_two_hours_and_the_paper_at_days() -> None:
+    assert hours(*PRESETS["laptop"]) < 2
+    assert hours(*PRESETS["paper"]) > 24
