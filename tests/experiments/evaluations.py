@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests import train_process
+
 ROOT = Path(__file__).parent.parent.parent
 
 TINY = (
@@ -25,7 +27,12 @@ def start(workdir: Path, *flags: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "launch.evaluate", f"--workdir={workdir}", *flags],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ
+        | {
+            "PYTHONPATH": str(ROOT),
+            "JAX_COMPILATION_CACHE_DIR": str(train_process.COMPILED),
+            "XLA_FLAGS": "--xla_backend_optimization_level=0",  # few steps need no fast code, but code soon
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
