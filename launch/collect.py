@@ -28,8 +28,13 @@ def main() -> int | None:
     config = command.read_flags(CollectConfig, play_flags.episode_defaults())
     if _SEED.value < 0:
         raise UserError(f"--seed must be 0 or more, not {_SEED.value}")
+    workdir = Path(_WORKDIR.value or f"runs/{config.episode.atari.game}-frames")
+    with runs.alone_in(workdir):
+        return collect(config, workdir)
+
+
+def collect(config: CollectConfig, workdir: Path) -> int | None:
     game = config.episode.atari.game
-    workdir = Path(_WORKDIR.value or f"runs/{game}-frames")
     interrupt = command.Interrupt()
     started = time.time()
     emulators = play_flags.emulators(config.episode.planner.rollouts_in_flight)

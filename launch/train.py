@@ -5,6 +5,7 @@
 Run the same command again to go on after an interruption.
 """
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -37,7 +38,8 @@ def main() -> int | None:
     sharding.connect(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
     workdir = Path(WORKDIR.value)
     started = time.time()
-    result = train(config, workdir, resume=RESUME.value)
+    with runs.alone_in(workdir) if sharding.is_primary() else contextlib.nullcontext():
+        result = train(config, workdir, resume=RESUME.value)
     if not sharding.is_primary():
         return None
     devices = [device.device_kind for device in jax.devices()]

@@ -1,10 +1,12 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
+import contextlib
 import dataclasses
+import fcntl
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -149,6 +151,20 @@ def claim(workdir: Path, mine: dict[str, Any]) -> None:
                 f"{workdir} holds results with {name}={theirs.get(name)}, and this run has "
                 f"{name}={mine.get(name)}; choose another --workdir"
             )
+
+
+@contextlib.contextmanager
+def alone_in(workdir: Path) -> Iterator[None]:
+    """Refuses a work directory that another process works in; however this one ends, it is free again."""
+    workdir.mkdir(parents=True, exist_ok=True)
+    with (workdir / ".working").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another process is working in {workdir}; wait for it, or choose another --workdir"
+            ) from None
+        yield
 
 
 def settings(config: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -92,13 +93,15 @@ def _encoder(path: Path, frames_per_second: float) -> Iterator[Callable[[np.ndar
 
 
 def _ffmpeg() -> str:
-    try:
-        return imageio_ffmpeg.get_ffmpeg_exe()
-    except RuntimeError as error:
+    found = None
+    with contextlib.suppress(RuntimeError):
+        found = shutil.which(imageio_ffmpeg.get_ffmpeg_exe())
+    if found is None:
         raise UserError(
             "no ffmpeg was found to write videos with; install one, or `pip install imageio-ffmpeg`, "
             "which brings it"
-        ) from error
+        )
+    return found
 
 
 def _error_number(complaint: bytes) -> int:

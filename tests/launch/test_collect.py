@@ -31,6 +31,9 @@ def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp
         while frames.count(disturbed) < stored:
             assert process.poll() is None
             time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        beside = launch("collect", *FLAGS, f"--workdir={disturbed}")
+        assert "another process is working in" in beside.stderr
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert launch("collect", *FLAGS, f"--workdir={disturbed}").returncode == 0

@@ -181,6 +181,15 @@ def test_a_video_shows_the_game_as_played(launch, tmp_path, flags, pictures):
     assert len(list(reader)) == pictures
 
 
+def test_without_ffmpeg_a_sentence_says_so_and_the_game_is_kept(launch, tmp_path, monkeypatch):
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(tmp_path / "none"))
+    done = launch("play", "--game=Pong", *SHORT, "--video", f"--workdir={tmp_path}")
+    assert done.returncode == 1
+    assert "error: no ffmpeg was found" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "episodes/Pong/seed-0.json").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [

@@ -40,6 +40,7 @@ def whole_run(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_leaves_everything_in_its_work_directory(whole_run: Path) -> None:
     assert {path.name for path in whole_run.iterdir()} == {
+        ".working",
         "checkpoints",
         "config.json",
         "metrics.jsonl",
