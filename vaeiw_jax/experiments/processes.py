@@ -34,7 +34,9 @@ def start(job: Job, cpus: int) -> subprocess.Popen[bytes]:
     log.parent.mkdir(parents=True, exist_ok=True)
     root = str(Path(vaeiw_jax.__file__).parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    environment = {"JAX_COMPILATION_CACHE_DIR": str(COMPILED)} | os.environ | {"PYTHONPATH": path}
+    # How many threads XLA has decides how it rounds: as many as the job has cores, on every machine.
+    threads = {"NPROC": str(cpus)}
+    environment = {"JAX_COMPILATION_CACHE_DIR": str(COMPILED)} | os.environ | threads
     command = [sys.executable, "-m", "vaeiw_jax.experiments.worker", f"--cpus={cpus}"]
     with log.open("ab") as output:
         return subprocess.Popen(
@@ -42,7 +44,7 @@ def start(job: Job, cpus: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=environment | {"PYTHONPATH": path},
             start_new_session=True,
         )
 
