@@ -21,9 +21,10 @@ _NOTE = flags.DEFINE_string("note", "", "a sentence for the card, such as what e
 
 
 def main() -> None:
-    for flag in (_RUN, _FRAMES):
-        if flag.value is None:
-            raise UserError(f"--{flag.name} is missing: {flags.FLAGS[flag.name].help}")
+    if _RUN.value is None or _FRAMES.value is None:
+        raise UserError(
+            "--run and --frames are both needed: what was trained, and on which screens"
+        )
     run = Path(_RUN.value)
     record = run / "trained.json"
     game = durable.read_json(record)["game"] if record.exists() else ""

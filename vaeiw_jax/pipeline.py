@@ -146,8 +146,8 @@ def _collect(
     game: str, number: int, config: PipelineConfig, settings: Settings, seed: int, workdir: Path
 ) -> Step:
     directory = workdir / "frames" / str(number)
-    flags = {"game": game, "workdir": directory, "seed": seed + SEEDS_APART * number}
-    flags |= settings.collect
+    seed += SEEDS_APART * number
+    flags: dict[str, Any] = {"game": game, "workdir": directory, "seed": seed, **settings.collect}
     if number > 1:
         flags["features"] = f"vae:{_vae(workdir, number - 1)}"
     if config.collect_nodes:

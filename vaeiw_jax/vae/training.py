@@ -144,7 +144,7 @@ def starting_state(config: TrainConfig) -> TrainState:
                 f"{directory} holds a model with {name}={getattr(model, name)}, which cannot begin"
                 f" one with {name}={getattr(config.model, name)}"
             )
-    return state.replace(params=variables["params"], batch_stats=variables["batch_stats"])
+    return TrainState(state.step, variables["params"], variables["batch_stats"], state.opt_state)
 
 
 class Trainer:
