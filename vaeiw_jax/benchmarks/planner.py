@@ -26,8 +26,8 @@ from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.episodes import LATE_SECONDS
 
 SUITE = "planner"
-OPENING = {"decisions": 30, "budget_nodes": 20}
-"""What is played before anything is measured: many games stand still at first, and decisions find nothing to search."""
+OPENING_NODES = 20
+"""Of a decision of the opening, in which nothing is measured: many games stand still at first."""
 
 TURNS = 4
 """How often those compared take turns."""
@@ -81,7 +81,7 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         players = {n: stack.enter_context(Player(way)) for n, way in ways(game, vae).items()}
         for player in players.values():
-            player.play(**OPENING)
+            player.play(config.opening, budget_nodes=OPENING_NODES)
         while len(bounds) * turn < config.decisions:
             for name, player in players.items():
                 played[name].append(player.play(turn, budget_seconds=config.seconds))
@@ -117,7 +117,7 @@ def _bprost(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Milliseconds that the B-PROST atoms of a new screen take, on the screens of lookahead trees."""
     seconds: list[float] = []
     with Player(Way(game, "bprost")) as player:
-        player.play(**OPENING)
+        player.play(config.opening, budget_nodes=OPENING_NODES)
         for _ in range(TURNS):
             player.play(3, budget_nodes=100)
             seconds += player.atoms(50)
@@ -133,7 +133,7 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     measured: dict[str, Any] = {"seconds": [short, long]}
     for name in GROWING:
         with Player(ways(game, vae)[name]) as player:
-            player.play(**OPENING)
+            player.play(config.opening, budget_nodes=OPENING_NODES)
             before = player.play(max(1, config.decisions // 2), budget_seconds=short)
             during = player.play(1, budget_seconds=long)
             after = player.play(max(1, config.decisions // 2), budget_seconds=short)
