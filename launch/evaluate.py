@@ -54,20 +54,21 @@ def show_status(workdir: Path) -> None:
 
 
 def show_plan(all_jobs: Sequence[Job]) -> None:
-    seconds = estimates.all_at_most(all_jobs)
-    for job in all_jobs:
+    """The jobs that are not done yet, and how long they take."""
+    seconds = estimates.at_most(all_jobs, _CPUS.value)
+    left = [job for job in all_jobs if not job.is_done()]
+    for job in left:
         print(f"{job.kind:<8} {job.name}  (at most {estimates.say(seconds[job.name])})")
-    print()
-    for kind, number in jobs.count(all_jobs).items():
-        hours = sum(seconds[job.name] for job in all_jobs if job.kind == kind) / 3600
+    print(f"\n{len(all_jobs) - len(left):>7,} done already")
+    for kind, number in jobs.count(left).items():
+        hours = sum(seconds[job.name] for job in left if job.kind == kind) / 3600
         print(f"{number:>7,} {kind:<8} at most {hours:>12,.1f} hours in all")
-    done = sum(job.is_done() for job in all_jobs)
-    print(f"{done:>7,} of them done already")
-    slots = usable_cores() // _CPUS.value
+    slots = max(1, usable_cores() // _CPUS.value)
     for machines in (1, 10, 100):
-        duration = estimates.say(estimates.wall_clock(all_jobs, machines * slots))
+        duration = estimates.say(estimates.wall_clock(left, seconds, machines * slots))
+        machine = "machine" if machines == 1 else "machines"
         print(
-            f"{machines:>4} machine{'s' * (machines > 1)} like this, {slots} jobs each: at most {duration}"
+            f"{machines:>7,} {machine} like this, {slots} jobs at once on each: at most {duration}"
         )
     print("games that end before the limit on actions take less; --status tells as it goes")
 

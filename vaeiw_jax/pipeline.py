@@ -231,7 +231,8 @@ def _at_most(step: Step) -> float:
         case "launch.collect":
             return estimates.collecting(from_settings(CollectConfig, flags))
         case "launch.train":
-            return estimates.training(from_settings(TrainConfig, flags), step.num_frames)
+            config = from_settings(TrainConfig, flags)
+            return estimates.training(config, step.num_frames, runs.usable_cores())
         case "launch.play":
             return flags["runs"] * estimates.playing(from_settings(EpisodeConfig, flags))
     return estimates.START_SECONDS

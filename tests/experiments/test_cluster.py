@@ -8,17 +8,10 @@ import sys
 
 import pytest
 
-from tests.experiments.evaluations import (
-    ROOT,
-    TINY,
-    evaluate,
-    finish,
-    kill,
-    records,
-    running,
-    start,
-    wait_for,
-)
+from tests.experiments import evaluations
+from tests.experiments.evaluations import TINY, evaluate, finish, records, running, start, wait_for
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments.cluster import RayEngine
 
 pytest.importorskip("ray")
 
@@ -27,18 +20,21 @@ class Cluster:
     """`launch/ray_local.sh`, and the pids of its nodes."""
 
     def __init__(self, directory):
+        directory.mkdir()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self._directory = directory
         self.flags = ("--engine=ray", f"--ray_address=127.0.0.1:{port}")
+        # However this process ends, that one ends with it, and so does the cluster.
+        self._parent = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
         self._process = subprocess.Popen(
             ["bash", "launch/ray_local.sh", "2", "1", str(port)],
-            cwd=ROOT,
+            cwd=evaluations.ROOT,
             env=os.environ
             | {
                 "RAY_LOCAL_DIR": str(directory),
-                "RAY_LOCAL_PARENT": str(os.getpid()),
+                "RAY_LOCAL_PARENT": str(self._parent.pid),
                 "PYTHON": sys.executable,
             },
             stdout=subprocess.PIPE,
@@ -58,36 +54,50 @@ class Cluster:
         return int(told.stdout.split()[0]) if told.stdout else None
 
     def stop(self):
-        self._process.terminate()
-        self._process.communicate(timeout=60)
+        """The cluster ends with the process that wanted it, leaving nothing behind."""
+        self._parent.communicate()
+        self._process.communicate(timeout=300)
+        assert not any(self.raylet(node) for node in (0, 1))
 
 
 @pytest.fixture
-def cluster(tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("ray"))
+def cluster(tmp_path):
+    cluster = Cluster(tmp_path / "ray")
     yield cluster
     cluster.stop()
 
 
 def test_records_are_those_of_the_local_engine_whatever_is_killed(undisturbed, tmp_path, cluster):
-    """First the driver is killed, then one of the two nodes while the driver that goes on uses it."""
-    process = start(tmp_path, *TINY, *cluster.flags)
-    wait_for(lambda: running(tmp_path))
-    kill(process)
-    process = start(tmp_path, *TINY, *cluster.flags)
-    wait_for(lambda: running(tmp_path))
-    os.kill(cluster.raylet(1), signal.SIGKILL)
-    assert "state-dump" not in finish(process)  # what Ray would say of a dead node
-    assert records(tmp_path) == undisturbed
-    assert not running(tmp_path)
-    assert evaluate(tmp_path, *TINY) == undisturbed  # the other engine finds nothing left to do
-
-
-def test_an_interrupt_saves_what_is_being_played_on_the_cluster(undisturbed, tmp_path, cluster):
-    process = start(tmp_path, *TINY, *cluster.flags)
-    wait_for(lambda: running(tmp_path))
+    """The evaluation is interrupted, then killed, then one of the two nodes it uses is."""
+    workdir = tmp_path / "evaluation"
+    process = start(workdir, *TINY, *cluster.flags)
+    wait_for(lambda: running(workdir))
     process.send_signal(signal.SIGINT)
     assert "stopped and saved" in finish(process, code=130)
-    wait_for(lambda: not running(tmp_path))
-    assert list(tmp_path.glob("runs/*/*/progress/*/*.npz")) or records(tmp_path)
-    assert evaluate(tmp_path, *TINY) == undisturbed
+    wait_for(lambda: not running(workdir))
+    assert list(workdir.glob("runs/*/*/progress/*/*.npz")) or records(workdir)
+
+    process = start(workdir, *TINY, *cluster.flags)
+    wait_for(lambda: running(workdir))
+    evaluations.kill(process)
+
+    process = start(workdir, *TINY, *cluster.flags)
+    wait_for(lambda: running(workdir))
+    os.kill(cluster.raylet(1), signal.SIGKILL)
+    assert "state-dump" not in finish(process)  # what Ray would say of a dead node
+    assert records(workdir) == undisturbed
+    assert not running(workdir)
+    assert evaluate(workdir, *TINY) == undisturbed  # the other engine finds nothing left to do
+
+
+@pytest.mark.parametrize(
+    ("address", "cpus", "sentence"),
+    [
+        ("there", 1, "must be auto or HOST:PORT"),
+        ("127.0.0.1:9", 1, "no Ray cluster at"),
+        ("127.0.0.1:9", 0, "--cpus_per_job must be at least 1"),
+    ],
+)
+def test_bad_input_is_answered_with_a_sentence(tmp_path, address, cpus, sentence):
+    with pytest.raises(UserError, match=sentence):
+        RayEngine(address, cpus, tmp_path)

@@ -19,15 +19,18 @@ def test_a_dry_run_lists_the_jobs_and_estimates_the_hours(launch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_status_tells_what_is_done_and_left(launch, tmp_path):
-    flags = ("--experiment=random", "--games=Pong", "--runs=2", "--max_actions=20")
-    assert launch("evaluate", *flags, f"--workdir={tmp_path}").returncode == 0
-    told = launch("evaluate", "--status", f"--workdir={tmp_path}")
-    assert "2 done     0 running     0 failed      0 left" in told.stdout
-    assert "nothing is left to do" in told.stdout
-    record = tmp_path / "runs/random/Pong/episodes/Pong/seed-1.json"
-    record.unlink()
-    told = launch("evaluate", "--status", f"--workdir={tmp_path}")
+@pytest.fixture(scope="module")
+def evaluated(launch, tmp_path_factory):
+    """The work directory of two games of random play."""
+    workdir = tmp_path_factory.mktemp("evaluated")
+    flags = ("--experiment=random", "--games=Pong", "--runs=2", "--max_actions=5")
+    assert launch("evaluate", *flags, f"--workdir={workdir}").returncode == 0
+    return workdir
+
+
+def test_status_tells_what_is_done_and_left(launch, evaluated):
+    (evaluated / "runs/random/Pong/episodes/Pong/seed-1.json").unlink()
+    told = launch("evaluate", "--status", f"--workdir={evaluated}")
     assert "1 done     0 running     0 failed      1 left" in told.stdout
     assert "expected: " in told.stdout
 
@@ -36,13 +39,10 @@ def test_status_tells_what_is_done_and_left(launch, tmp_path):
     ("flags", "sentence"),
     [
         ((), "--experiment is missing"),
-        (("--experiment=mian",), "did you mean 'main'"),
         (("--experiment=main", "--games=Pnog"), "did you mean 'Pong'"),
         (("--experiment=main", "--engine=slurm"), "unknown engine 'slurm'"),
-        (("--experiment=main", "--cpus_per_job=999"), "--cpus_per_job must be from 1 to"),
         (("--experiment=main", "--retries=-1"), "--retries must be 0 or more"),
         (("--experiment=main", "--engine=ray", "--ray_address=127.0.0.1:9"), "no Ray cluster at"),
-        (("--experiment=main", "--engine=ray", "--ray_address=there"), "must be auto or HOST:PORT"),
         (("--status",), "holds no evaluation"),
     ],
 )
@@ -77,9 +77,7 @@ def test_without_ray_it_says_what_to_install(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_work_directory_of_another_experiment_is_refused(launch, tmp_path):
-    flags = ("--games=Pong", "--runs=1", "--max_actions=5", f"--workdir={tmp_path}")
-    assert launch("evaluate", "--experiment=random", *flags).returncode == 0
-    done = launch("evaluate", "--experiment=main", *flags)
+def test_the_work_directory_of_another_experiment_is_refused(launch, evaluated):
+    done = launch("evaluate", "--experiment=main", f"--workdir={evaluated}")
     assert done.returncode == 1
     assert "holds an evaluation with experiment=random" in done.stderr

@@ -19,7 +19,6 @@ def test_a_report_of_a_real_evaluation_with_its_films(launch, tmp_path):
     [
         ((), "holds no evaluation"),
         (("--compare=papers",), "did you mean 'paper'"),
-        (("--videos=-1",), "--videos must be 0 or more"),
     ],
 )
 def test_bad_input_is_answered_with_a_sentence(launch, tmp_path, flags, sentence):

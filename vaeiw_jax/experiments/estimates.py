@@ -1,7 +1,7 @@
 """How long jobs take: at most, before they are run; as it looks, while they are."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from vaeiw_jax import durable
@@ -17,18 +17,24 @@ ACTION_SECONDS = 0.003
 """Seconds an action takes where nothing is planned."""
 START_SECONDS = 5.0
 """Seconds a worker takes to load the libraries and compile."""
-IMAGE_SECONDS = 0.065
-"""Seconds of training an image takes on two cores; a GPU takes a fiftieth."""
+IMAGE_SECONDS = 0.13
+"""Seconds of training an image takes on one core; a GPU takes a hundredth."""
 
 
-def at_most(job: Job, num_frames: int = 15_000) -> float:
-    """The seconds a job takes if its games go on to the limit on actions; `num_frames` is what a VAE is trained on."""
-    config = job.config
-    if isinstance(config, TrainConfig):
-        return training(config, num_frames)
-    if isinstance(config, CollectConfig):
-        return collecting(config)
-    return playing(config)
+def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
+    """The seconds of each job, by name, if its games go on to the limit on actions and it has so many cores."""
+    frames = {
+        job.name: job.config.num_frames for job in jobs if isinstance(job.config, CollectConfig)
+    }
+
+    def seconds(job: Job) -> float:
+        if isinstance(job.config, TrainConfig):
+            return training(job.config, sum(frames[need] for need in job.needs), cpus)
+        if isinstance(job.config, CollectConfig):
+            return collecting(job.config)
+        return playing(job.config)
+
+    return {job.name: seconds(job) for job in jobs}
 
 
 def collecting(config: CollectConfig) -> float:
@@ -36,9 +42,9 @@ def collecting(config: CollectConfig) -> float:
     return START_SECONDS + decisions * _decision(config.episode)
 
 
-def training(config: TrainConfig, num_frames: int) -> float:
+def training(config: TrainConfig, num_frames: int, cpus: int) -> float:
     images = num_frames * (1 - config.validation_share) * config.epochs
-    return START_SECONDS + images * IMAGE_SECONDS
+    return START_SECONDS + images * IMAGE_SECONDS / cpus
 
 
 def playing(config: EpisodeConfig) -> float:
@@ -55,25 +61,17 @@ def _decision(config: EpisodeConfig) -> float:
     return ACTION_SECONDS + min(limits)
 
 
-def all_at_most(jobs: Sequence[Job]) -> dict[str, float]:
-    """The seconds of each job, by name."""
-    frames = {
-        job.name: job.config.num_frames for job in jobs if isinstance(job.config, CollectConfig)
-    }
-    return {
-        job.name: at_most(job, *(frames[need] for need in job.needs if need in frames))
-        for job in jobs
-    }
+def wall_clock(jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int) -> float:
+    """Seconds at most, with so many jobs at once, if no place stays idle while a job is ready.
 
-
-def wall_clock(jobs: Sequence[Job], at_once: int) -> float:
-    """Seconds at most, with so many jobs at once: no less than a fair share, no less than the longest chain."""
-    seconds = all_at_most(jobs)
+    Graham's bound: whenever a place is idle, the longest chain of jobs that need one another gets shorter.
+    """
     ends: dict[str, float] = {}
-    for job in jobs:  # those others need come first
+    for job in jobs:  # those others need come first, or are done
         waits = max((ends.get(need, 0.0) for need in job.needs), default=0.0)
         ends[job.name] = waits + seconds[job.name]
-    return max(sum(seconds.values()) / at_once, max(ends.values(), default=0.0))
+    chain = max(ends.values(), default=0.0)
+    return (sum(seconds[job.name] for job in jobs) - chain) / at_once + chain
 
 
 def taken(job: Job) -> float | None:
@@ -91,7 +89,7 @@ def taken(job: Job) -> float | None:
 
 def expected(jobs: Sequence[Job], done: set[str], at_once: int) -> float:
     """Seconds left, as the finished jobs of each kind and method make it look."""
-    limits = all_at_most(jobs)
+    limits = at_most(jobs)
     spent: dict[str, list[float]] = {}
     left: list[Job] = []
     for job in jobs:

@@ -41,7 +41,7 @@ def normalised_bars(bars: Bars, percents: Mapping[str, float], highlighted: int)
     for row, game in enumerate(_ordered(bars, percents)):
         if game in percents:
             axes.annotate(
-                f"{percents[game]:,.0f}%",
+                f"{round(percents[game]):,}%",
                 (1, row),
                 xycoords=("axes fraction", "data"),
                 va="center",

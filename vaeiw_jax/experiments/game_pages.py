@@ -101,12 +101,13 @@ def _runs_table(results: Results, runs: dict[str, list[Played]]) -> str:
             ]
             row.append(html.plain(record["stop"].replace("_", " ")))
             row += [
-                html.figure(decisions[name])
+                html.figure(decisions[name], None if decisions[name] else "")  # IW has no rollouts
                 for name in ("mean_new_nodes", "mean_expanded_nodes", "mean_max_rollout_length")
             ]
             features = record["config"]["features"]["features"]
             row.append(html.plain(features[:12] + "…" if len(features) > 16 else features))
-            row += [html.plain(run.host.get("machine", "")), html.plain(run.host.get("ended", ""))]
+            day = run.host.get("ended", "").partition("T")[0]
+            row += [html.plain(run.host.get("machine", "")), html.plain(day)]
             rows.append(row)
     return html.table(headings, rows)
 

@@ -1,6 +1,7 @@
 """Pieces of HTML: tables that sort, small plots, pictures inside the page."""
 
 import html
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,11 @@ def table(
 def _cell(data: Data) -> str:
     value = "" if data.value is None else f' data-value="{escape(str(data.value))}"'
     return f'<td class="{data.kind}"{value}>{data.shown}</td>'
+
+
+def command(line: str) -> str:
+    """A command, broken between its words rather than inside them."""
+    return " ".join(f"<span>{escape(shlex.quote(word))}</span>" for word in shlex.split(line))
 
 
 def picture(content: bytes, kind: str, caption: str, name: str = "", wide: bool = False) -> str:

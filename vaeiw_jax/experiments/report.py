@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ def _section(results: Results, experiment: Experiment, compare: bool) -> Section
 def warnings(results: Results) -> list[str]:
     """Plain sentences on what is missing, failed, or not as in the paper."""
     said = []
-    changed = results.config.flags(leave_out=("experiment", "games", "runs", "seed"))
+    flags = results.config.flags(leave_out=("experiment", "games", "runs", "seed"))
+    changed = [flag.removeprefix("--") for flag in flags]
     if changed:
         said.append(
             f"These are not the paper's settings: {', '.join(changed)}. Scores can be compared with one another, and "
@@ -125,6 +127,7 @@ def summary(results: Results) -> str:
 def _commands(results: Results, command: str) -> list[str]:
     """How the runs and the report were made."""
     flags = [*results.config.flags(), f"--workdir={results.workdir}"]
+    flags += [f"--store={os.path.relpath(results.store)}"] if results.store else []
     return [shlex.join(["python", "-m", "launch.evaluate", *flags]), *filter(None, [command])]
 
 
@@ -135,8 +138,8 @@ def _page(results: Results, sections: list[Section], command: str, output: Path)
     title = f"Evaluation: {', '.join(section.experiment.name for section in sections)}"
     overview = [f"<h1>{html.escape(title)}</h1>", f"<p>{html.escape(summary(results))}</p>"]
     overview += [f'<p class="note">{html.escape(text)}</p>' for text in warnings(results)]
-    shown = "\n".join(_commands(results, command))
-    overview.append(f"<p class=faint>Made with</p><pre>{html.escape(shown)}</pre>")
+    shown = "\n".join(map(html.command, _commands(results, command)))
+    overview.append(f"<p class=faint>Made with</p><pre>{shown}</pre>")
     links = [
         f'<a href="#experiment-{s.experiment.name}">{html.escape(s.experiment.title)}</a>'
         for s in sections
@@ -205,8 +208,8 @@ def _table_html(table: ScoreTable) -> str:
 
 
 def _interval(interval: Interval, unit: str = "%", factor: float = 1.0) -> str:
-    low, value, high = (factor * x for x in (interval.low, interval.value, interval.high))
-    return f"{value:,.0f}{unit} ({low:,.0f} to {high:,.0f})"
+    low, value, high = (round(factor * x) for x in (interval.low, interval.value, interval.high))
+    return f"{value:,}{unit} ({low:,} to {high:,})"
 
 
 def _aggregates_html(aggregates: list[Aggregate]) -> str:

@@ -72,6 +72,7 @@ class Results:
         self.workdir = workdir
         config, store = of_workdir(workdir)
         self.config: EvaluationConfig = config
+        self.store: Path | None = store
         self.experiments: list[Experiment] = config.experiments()
         self.jobs: Sequence[Job] = expand(config, workdir, store)
         self.status = status.of_jobs(self.jobs)

@@ -14,8 +14,8 @@ from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.processes import BUSY, DONE, FAILED, STOPPED, Outcome
 
 POLL_SECONDS = 0.5
-ELSEWHERE_SECONDS = 3.0
-"""How long a job that another evaluation is doing is left alone."""
+ELSEWHERE_SECONDS = 2.0, 60.0
+"""How long a job that another evaluation is doing is left alone: at first, and at most, doubling in between."""
 MOST_DEATHS = 50
 """How often the machine of one job may die before the job is suspected of killing it."""
 
@@ -82,6 +82,7 @@ class Scheduler:
         self._on_failure = on_failure
         self._attempts: dict[str, int] = {}
         self._deaths: dict[str, int] = {}
+        self._times_busy: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._waiting = {job.name: job for job in jobs}
         self.progress = Progress(len(jobs))
@@ -133,16 +134,18 @@ class Scheduler:
         for name, job in list(self._waiting.items()):
             if room <= 0:
                 return
-            if name in self.progress.running or self._not_before.get(name, 0.0) > now:
+            if name in self.progress.running:
                 continue
             if not all(need in self.progress.done for need in job.needs):
                 continue
             if job.is_done():  # another evaluation was faster
                 self._finish(name)
-            else:
+            elif now >= self._not_before.get(name, 0.0):
                 self.progress.running.add(name)
                 self._engine.start(job)
                 room -= 1
+            else:
+                continue
             self._on_change(self.progress)
 
     def _note(self, job: Job, outcome: Outcome) -> None:
@@ -150,7 +153,7 @@ class Scheduler:
         if outcome.code == DONE and job.is_done():
             self._finish(job.name)
         elif outcome.code == BUSY:
-            self._not_before[job.name] = time.monotonic() + ELSEWHERE_SECONDS
+            self._leave_alone(job)
         elif outcome.code == STOPPED:
             pass  # it has saved, and waits for the next start
         elif outcome.code == DONE:
@@ -159,6 +162,11 @@ class Scheduler:
             )
         else:
             self._try_again(job, outcome)
+
+    def _leave_alone(self, job: Job) -> None:
+        first, most = ELSEWHERE_SECONDS
+        times = self._times_busy[job.name] = self._times_busy.get(job.name, 0) + 1
+        self._not_before[job.name] = time.monotonic() + min(most, first * 2 ** (times - 1))
 
     def _try_again(self, job: Job, outcome: Outcome) -> None:
         tally, most = (

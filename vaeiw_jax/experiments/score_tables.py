@@ -146,7 +146,7 @@ def _paper_column(experiment: Experiment, key: str, title: str) -> Column:
 def _printed_column(experiment: Experiment, key: str) -> Column:
     scores = paper.table(experiment.paper_table or "").scores[key]
     cells = {game: Cell(score) for game, score in scores.items() if game in experiment.games}
-    return Column(key, PRINTED_TITLES.get(key, key), PRINTED, cells)
+    return Column(key, PRINTED_TITLES[key], PRINTED, cells)
 
 
 def _judge(table: ScoreTable) -> None:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from vaeiw_jax.experiments import figures, paper, statistics
 from vaeiw_jax.experiments.catalogue import Experiment
 from vaeiw_jax.experiments.results import Results
+from vaeiw_jax.experiments.score_tables import PRINTED_TITLES
 from vaeiw_jax.experiments.statistics import Interval, Paired, Share
 
 MOST_BARS = 6
@@ -98,10 +99,12 @@ def duels(results: Results, experiment: Experiment, compare: bool) -> list[Duel]
         printed = paper.table(experiment.paper_table).scores
         for method in experiment.methods:
             means = results.means(method.name, experiment)
-            for key in (experiment.paper_columns.get(method.name), *experiment.printed):
-                share = statistics.share_won(means, printed[key]) if key else None
+            rivals = {experiment.paper_columns[method.name]: f"{method.title} in the paper"}
+            rivals |= {key: PRINTED_TITLES[key] for key in experiment.printed}
+            for key, title in rivals.items():
+                share = statistics.share_won(means, printed[key])
                 if share is not None:
-                    found.append(Duel(method.title, f"the paper's {key}", share, None))
+                    found.append(Duel(method.title, title, share, None))
     return found
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorboardX
 from tqdm import tqdm
 
 from vaeiw_jax import durable
@@ -31,6 +30,8 @@ class MetricsLog:
         self._path = workdir / FILE
         self._drop_beyond(step)
         self._file = self._path.open("a")
+        import tensorboardX  # which loads PyTorch where there is one: nothing for those who only read
+
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
     def train(self, step: int, epoch: int, metrics: Mapping[str, float]) -> None:
