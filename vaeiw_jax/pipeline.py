@@ -18,6 +18,7 @@ from typing import Any
 
 from vaeiw_jax import durable, frames, runs
 from vaeiw_jax.collecting import CollectConfig
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.episodes import EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import estimates
@@ -232,7 +233,7 @@ def _at_most(step: Step) -> float:
             return estimates.collecting(from_settings(CollectConfig, flags))
         case "launch.train":
             config = from_settings(TrainConfig, flags)
-            return estimates.training(config, step.num_frames, runs.usable_cores())
+            return estimates.training(config, step.num_frames, usable_cores())
         case "launch.play":
             return flags["runs"] * estimates.playing(from_settings(EpisodeConfig, flags))
     return estimates.START_SECONDS

@@ -64,8 +64,9 @@ def _bars(
     for i, (name, values) in enumerate(series.items()):
         places = np.arange(len(groups)) + (i - (len(series) - 1) / 2) * width
         axes.bar(places, values, width * 0.92, label=name, color=_COLOURS[i % len(_COLOURS)])
-    crowded = {"rotation": 25, "ha": "right"} if slanted else {}
-    axes.set_xticks(np.arange(len(groups)), groups, **crowded)
+    axes.set_xticks(np.arange(len(groups)), groups)
+    for label in axes.get_xticklabels() if slanted else ():
+        label.set(rotation=25, ha="right")
     if len(series) > 1:
         axes.legend(frameon=False, fontsize=8, ncols=2)
 

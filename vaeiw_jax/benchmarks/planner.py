@@ -34,6 +34,9 @@ TURNS = 4
 
 BOUND, ONE_EMULATOR, PARALLEL = "emulator bound", "VAE, one emulator", "VAE, parallel emulators"
 BPROST, ONE_CORE = "B-PROST, one emulator", "VAE, one core"
+EARLY = 200
+"""The decision from which on memory should be flat."""
+
 GROWING = (PARALLEL, BPROST)
 """What is measured in long decisions."""
 
@@ -232,12 +235,12 @@ def _memory_rows(memory: dict[str, Any]) -> list[Row]:
     last = max(each["player"][-1] + each["emulators"][-1] for each in memory.values())
     player = max(each["player"][-1] for each in memory.values())
     decisions = next(iter(memory.values()))["decisions"]
-    early = min(range(len(decisions)), key=lambda i: abs(decisions[i] - 200))
-    grown = max(each["player"][-1] - each["player"][early] for each in memory.values())
+    early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - EARLY))
+    grown = max(max(each["player"]) - max(each["player"][:early]) for each in memory.values())
     measured = f"{player:.0f} MB, {last:.0f} MB with its emulators"
     return [
         Row(f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured),
-        Row(f"of which came after decision {decisions[early]}", "flat", "", f"{grown:+.0f} MB"),
+        Row(f"growth of its peak from decision {EARLY} on", "flat", "", f"{grown:+.0f} MB"),
     ]
 
 
@@ -250,13 +253,17 @@ def report(results: Results) -> str:
     """The table, and the ratios of every game, as Markdown."""
     lines = ["| what | at least | aim | measured |", "|---|---|---|---|"]
     lines += ["| " + " | ".join(row) + " |" for row in table(results)]
-    for part in PLANNER_PARTS:
-        for game, each in results.of(SUITE, part).items():
-            if each["others"] > DISTURBED:
-                lines += [
-                    "",
-                    f"{part} of {game}: others used {each['others']:.0%} of the machine meanwhile",
-                ]
+    disturbed = [
+        f"{part} of {game} ({each['others']:.0%})"
+        for part in PLANNER_PARTS
+        for game, each in results.of(SUITE, part).items()
+        if each["others"] > DISTURBED
+    ]
+    if disturbed:
+        lines += [
+            "",
+            f"The machine was not idle, others using a share of it, in {', '.join(disturbed)}.",
+        ]
     rates = results.of(SUITE, "rates")
     if rates:
         methods = (ONE_EMULATOR, PARALLEL, BPROST, ONE_CORE)
