@@ -6,17 +6,19 @@ import pytest
 
 from tests.features.test_vae import variables_of
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.results import Results
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import checkpoints
 from vaeiw_jax.vae.config import ModelConfig
 
 TINY = (
     "--games=Pong",
-    "--decisions=4",
+    "--opening=1",
+    "--decisions=2",
     "--seconds=0.03",
     "--long_seconds=0.1",
     "--memory_decisions=4",
-    "--memory_nodes=5",
+    "--memory_nodes=2",
     "--in_flight=2",
 )
 
@@ -42,16 +44,25 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, wo
     rates = planner["rates"]["Pong"]
     assert len(rates["rates"]) == 5
     assert all(rate > 0 for rate in rates["rates"].values())
-    assert set(rates["decisions"].values()) == {4}
+    assert set(rates["decisions"].values()) == {2}
     assert planner["memory"]["Pong"]["decisions"] == [0, 1, 2, 3, 4]
     assert set(results["scaling"]) == {"emulators", "budgets"}
     assert results["features"]["milliseconds"]["Pong"]["vae"]["new"] > 0
     assert "| VAE-IW, one emulator, of the emulator bound | 0.60 | 0.95 |" in done.stdout
     assert (workdir / "benchmark.png").read_bytes().startswith(b"\x89PNG")
 
-    again = launch("benchmark", suites, f"--workdir={workdir}", *TINY)
-    assert again.returncode == 0, again.stderr
-    assert json.loads((workdir / "benchmark.json").read_text()) == results
+
+def test_what_was_measured_is_not_measured_again_unless_asked_for(tmp_path):
+    first = Results(tmp_path)
+    assert first.missing("planner", "rates", ["Pong", "Alien"]) == ["Pong", "Alien"]
+    first.put("planner", "rates", "Pong", {"rate": 1.0})
+    later = Results(tmp_path)
+    assert later.of("planner", "rates") == {"Pong": {"rate": 1.0}}
+    assert later.missing("planner", "rates", ["Pong", "Alien"]) == ["Alien"]
+    again = Results(tmp_path, again=True)
+    assert again.missing("planner", "rates", ["Pong", "Alien"]) == ["Pong", "Alien"]
+    again.put("planner", "rates", "Pong", {"rate": 2.0})
+    assert again.missing("planner", "rates", ["Pong", "Alien"]) == ["Alien"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ class BenchmarkConfig:
     parts: str = field(
         default=",".join(PLANNER_PARTS), metadata={"help": "planner: which of its parts"}
     )
+    opening: int = field(
+        default=30,
+        metadata={"help": "planner, scaling: small decisions before anything is measured"},
+    )
     decisions: int = field(default=20, metadata={"help": "planner: decisions per game and method"})
     seconds: float = field(default=0.5, metadata={"help": "planner: seconds a decision may take"})
     long_seconds: float = field(
@@ -46,7 +50,14 @@ class BenchmarkConfig:
                 raise unknown("part", part, PLANNER_PARTS)
         if not all(number.isdecimal() and int(number) for number in self.in_flight.split(",")):
             raise UserError(f"in_flight must be numbers such as 1,2,4, not {self.in_flight!r}")
-        for name in ("decisions", "memory_decisions", "memory_nodes", "repeats", "batch_size"):
+        for name in (
+            "opening",
+            "decisions",
+            "memory_decisions",
+            "memory_nodes",
+            "repeats",
+            "batch_size",
+        ):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
         for name in ("seconds", "long_seconds"):

@@ -65,9 +65,8 @@ def _bars(
         places = np.arange(len(groups)) + (i - (len(series) - 1) / 2) * width
         axes.bar(places, values, width * 0.92, label=name, color=_COLOURS[i % len(_COLOURS)])
     axes.set_xticks(np.arange(len(groups)), groups)
-    if slanted:
-        for label in axes.get_xticklabels():
-            label.set(rotation=25, ha="right")
+    for label in axes.get_xticklabels() if slanted else ():
+        label.set(rotation=25, ha="right")
     if len(series) > 1:
         axes.legend(frameon=False, fontsize=8, ncols=2)
 

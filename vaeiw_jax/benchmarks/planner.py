@@ -26,14 +26,17 @@ from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.episodes import LATE_SECONDS
 
 SUITE = "planner"
-OPENING = {"decisions": 30, "budget_nodes": 20}
-"""What is played before anything is measured: many games stand still at first, and decisions find nothing to search."""
+OPENING_NODES = 20
+"""Of a decision of the opening, in which nothing is measured: many games stand still at first."""
 
 TURNS = 4
 """How often those compared take turns."""
 
 BOUND, ONE_EMULATOR, PARALLEL = "emulator bound", "VAE, one emulator", "VAE, parallel emulators"
 BPROST, ONE_CORE = "B-PROST, one emulator", "VAE, one core"
+EARLY = 200
+"""The decision from which on memory should be flat."""
+
 GROWING = (PARALLEL, BPROST)
 """What is measured in long decisions."""
 
@@ -81,7 +84,7 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         players = {n: stack.enter_context(Player(way)) for n, way in ways(game, vae).items()}
         for player in players.values():
-            player.play(**OPENING)
+            player.play(config.opening, budget_nodes=OPENING_NODES)
         while len(bounds) * turn < config.decisions:
             for name, player in players.items():
                 played[name].append(player.play(turn, budget_seconds=config.seconds))
@@ -117,7 +120,7 @@ def _bprost(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Milliseconds that the B-PROST atoms of a new screen take, on the screens of lookahead trees."""
     seconds: list[float] = []
     with Player(Way(game, "bprost")) as player:
-        player.play(**OPENING)
+        player.play(config.opening, budget_nodes=OPENING_NODES)
         for _ in range(TURNS):
             player.play(3, budget_nodes=100)
             seconds += player.atoms(50)
@@ -133,7 +136,7 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     measured: dict[str, Any] = {"seconds": [short, long]}
     for name in GROWING:
         with Player(ways(game, vae)[name]) as player:
-            player.play(**OPENING)
+            player.play(config.opening, budget_nodes=OPENING_NODES)
             before = player.play(max(1, config.decisions // 2), budget_seconds=short)
             during = player.play(1, budget_seconds=long)
             after = player.play(max(1, config.decisions // 2), budget_seconds=short)
@@ -232,12 +235,12 @@ def _memory_rows(memory: dict[str, Any]) -> list[Row]:
     last = max(each["player"][-1] + each["emulators"][-1] for each in memory.values())
     player = max(each["player"][-1] for each in memory.values())
     decisions = next(iter(memory.values()))["decisions"]
-    early = min(range(len(decisions)), key=lambda i: abs(decisions[i] - 200))
-    grown = max(each["player"][-1] - each["player"][early] for each in memory.values())
+    early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - EARLY))
+    grown = max(max(each["player"]) - max(each["player"][:early]) for each in memory.values())
     measured = f"{player:.0f} MB, {last:.0f} MB with its emulators"
     return [
         Row(f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured),
-        Row(f"of which came after decision {decisions[early]}", "flat", "", f"{grown:+.0f} MB"),
+        Row(f"growth of its peak from decision {EARLY} on", "flat", "", f"{grown:+.0f} MB"),
     ]
 
 
@@ -250,13 +253,17 @@ def report(results: Results) -> str:
     """The table, and the ratios of every game, as Markdown."""
     lines = ["| what | at least | aim | measured |", "|---|---|---|---|"]
     lines += ["| " + " | ".join(row) + " |" for row in table(results)]
-    for part in PLANNER_PARTS:
-        for game, each in results.of(SUITE, part).items():
-            if each["others"] > DISTURBED:
-                lines += [
-                    "",
-                    f"{part} of {game}: others used {each['others']:.0%} of the machine meanwhile",
-                ]
+    disturbed = [
+        f"{part} of {game} ({each['others']:.0%})"
+        for part in PLANNER_PARTS
+        for game, each in results.of(SUITE, part).items()
+        if each["others"] > DISTURBED
+    ]
+    if disturbed:
+        lines += [
+            "",
+            f"The machine was not idle, others using a share of it, in {', '.join(disturbed)}.",
+        ]
     rates = results.of(SUITE, "rates")
     if rates:
         methods = (ONE_EMULATOR, PARALLEL, BPROST, ONE_CORE)

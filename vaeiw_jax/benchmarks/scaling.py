@@ -39,7 +39,7 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             if emulators > in_flight:
                 continue  # some would be idle
             with Player(Way(game, vae, in_flight, emulators)) as player:
-                player.play(**planner.OPENING)
+                player.play(config.opening, budget_nodes=planner.OPENING_NODES)
                 rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
     return {"rates": rates, "seconds_a_decision": config.seconds}
 
@@ -48,7 +48,7 @@ def _budgets(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Nodes per second, by seconds a decision may take."""
     budgets = [each for each in SECONDS if each <= config.long_seconds]
     with Player(planner.ways(game, vae)[planner.PARALLEL]) as player:
-        player.play(**planner.OPENING)
+        player.play(config.opening, budget_nodes=planner.OPENING_NODES)
         rates = [rate(player, max(1, round(4 / each)), each) for each in budgets]
     return {"seconds": budgets, "rates": rates}
 

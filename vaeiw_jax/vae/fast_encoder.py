@@ -3,7 +3,10 @@
 `patches.py` says how. The values agree with those of the compiled network (`networks.Encoder`) up to rounding.
 """
 
+import contextlib
 import functools
+import math
+import mmap
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -137,7 +140,6 @@ def _layer(
     kernel = np.pad(kernel.reshape(*taps, outputs), ((0, 0), (0, 0), (0, padding_outputs)))
     kernel = kernel.reshape(*taps, tiles, TILE_COLUMNS).transpose(2, 0, 1, 3)
     outputs = tiles * TILE_COLUMNS
-    # Untouched pages of zeros take no memory.
     return Layer(
         kind=kind,
         size=size,
@@ -148,12 +150,26 @@ def _layer(
         bias=np.pad(bias, (0, padding_outputs)).astype(np.float32),
         factor=norm[0].astype(np.float32),
         offset=norm[1].astype(np.float32),
-        keys=np.zeros((capacity, size * size), np.int32),
-        slots=np.zeros(2 * capacity, np.int32),
-        values=np.zeros((capacity, outputs), np.float32),
-        sums=np.zeros((capacity if kind == STRIDED and residual else 1, outputs), np.float32),
+        keys=_untouched_zeros((capacity, size * size), np.int32),
+        slots=_untouched_zeros((2 * capacity,), np.int32),
+        values=_untouched_zeros((capacity, outputs), np.float32),
+        sums=_untouched_zeros(
+            (capacity if kind == STRIDED and residual else 1, outputs), np.float32
+        ),
         used=np.ones(2, np.int64),
     )
+
+
+def _untouched_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros that take no memory before they are written, and give it back afterwards.
+
+    `np.zeros` may take memory that was used before, which it has to write to.
+    """
+    memory = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)  # as NumPy does: rows are looked up all over a table
+    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 def _sides(layers: tuple[Layer, ...]) -> list[int]:
