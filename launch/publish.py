@@ -14,7 +14,9 @@ from vaeiw_jax import durable, model_card
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.vae import SHIPPED
 
-_RUN = flags.DEFINE_string("run", None, "work directory of launch.train, finished")
+_RUN = flags.DEFINE_string(
+    "run", None, "work directory of launch.train, finished or stopped after an epoch"
+)
 _FRAMES = flags.DEFINE_string("frames", None, "frame store of launch.collect it was trained on")
 _TO = flags.DEFINE_string("to", None, "where to (default: checkpoints/GAME)")
 _NOTE = flags.DEFINE_string("note", "", "a sentence for the card, such as what else ran beside it")
@@ -26,9 +28,9 @@ def main() -> None:
             "--run and --frames are both needed: what was trained, and on which screens"
         )
     run = Path(_RUN.value)
-    record = run / "trained.json"
-    game = durable.read_json(record)["game"] if record.exists() else ""
-    directory = Path(_TO.value) if _TO.value else SHIPPED / game
+    config = run / "config.json"
+    game = durable.read_json(config).get("game") if config.exists() else None
+    directory = Path(_TO.value) if _TO.value else SHIPPED / (game or run.name)
     size = model_card.publish(run, Path(_FRAMES.value), directory, _NOTE.value)
     print(f"{size / 1e6:.2f} MB in {directory}; its card: {directory / 'README.md'}")
 

@@ -37,7 +37,8 @@ $collect_minutes minutes.
 
 $train
 
-$steps steps of $batch_size frames, $epochs passes over 95% of the screens (the paper: about 22,000 steps of 64).
+$steps steps of $batch_size frames, of the $epochs passes over 95% of the screens that the schedule has (the paper:
+about 22,000 steps of 64).
 Adam with a learning rate of $rate (the paper: 1e-4), beta $beta.
 $train_minutes minutes on $cores cores of an $processor. $note
 
@@ -64,7 +65,7 @@ $config
 
 
 def publish(training: Path, collection: Path, directory: Path, note: str = "") -> int:
-    """Writes the model of a finished training run, with its card, and returns how many bytes that takes.
+    """Writes the model of a training run, with its card, and returns how many bytes that takes.
 
     Args:
       training: the work directory of launch.train.
@@ -72,7 +73,7 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
       directory: where to.
       note: a sentence for the card.
     """
-    trained, collected = _finished(training), _collected(collection)
+    trained, collected = _trained(training), _collected(collection)
     lines = metrics.read(training / metrics.FILE)
     picture = _picture(training, trained["validation"]["epoch"])
     config, variables = checkpoints.load_model(training / "model")
@@ -87,11 +88,24 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
     return size
 
 
-def _finished(training: Path) -> dict[str, Any]:
+def _trained(training: Path) -> dict[str, Any]:
+    """The record of a run, or what it would be if the run had ended with its best validation so far."""
     path = training / "trained.json"
-    if not path.exists():
-        raise UserError(f"{training} holds no finished training run: it has no trained.json")
-    return durable.read_json(path)
+    if path.exists():
+        return durable.read_json(path)
+    seen = metrics.validations(training)
+    if not seen:
+        raise UserError(f"{training} holds no model yet: no epoch of training is finished there")
+    best = min(seen, key=lambda line: line["loss"])
+    config = durable.read_json(training / "config.json")
+    settings = config["train"]
+    return {
+        "game": config["game"],
+        "model": checkpoints.model_description(training / "model")["weights"]["sha256"],
+        "steps": best["step"],
+        "validation": best,
+        "config": settings.pop("model") | settings | {"frames": Path(settings["frames"]).name},
+    }
 
 
 def _collected(collection: Path) -> dict[str, Any]:

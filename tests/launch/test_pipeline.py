@@ -115,7 +115,7 @@ def test_a_trained_model_is_published_with_its_card_and_found_again(
     )
     assert played.returncode == 0, played.stderr
     refused = launch("publish", f"--run={store}", f"--frames={store}", f"--to={to}")
-    assert "holds no finished training run" in refused.stderr
+    assert "holds no model yet" in refused.stderr
 
 
 def test_other_settings_are_refused_where_something_is_done_already(launch, first: Path) -> None:
