@@ -3,7 +3,7 @@
 #   bash launch/quickstart.sh [FLAGS OF launch.play]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source launch/environment.sh
+source launch/environment.sh ""
 
 WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart}
 python -m launch.play --game=MsPacman --features=vae --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"

@@ -1,5 +1,6 @@
 """Models with random weights and short recorded runs, to look inside of."""
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +21,11 @@ from vaeiw_jax.vae.config import ModelConfig
 
 def random_variables(model: ModelConfig) -> dict:
     """Random weights whose features are true in some frames and false in others."""
-    rng = np.random.default_rng(0)
 
     def draw(name: str, shape: tuple[int, ...]) -> np.ndarray:
-        values = rng.normal(size=shape) * (4 / max(1, np.prod(shape[:-1]))) ** 0.5
+        rng = np.random.default_rng(zlib.crc32(name.encode()))  # whatever the order of the names
+        fan_in = max(1, np.prod(shape[:-1]))
+        values = rng.normal(size=shape) * (3 / fan_in if fan_in > 1 else 0.1) ** 0.5
         positive = name.endswith(("var", "scale"))
         return (np.abs(values) + 0.5 if positive else values).astype(np.float32)
 
