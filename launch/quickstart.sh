@@ -18,7 +18,7 @@ cat <<NEXT
 
 Try next:
   source ${VAEIW_VENV:-.venv}/bin/activate
-  python -m launch.play --game=SpaceInvaders --features=vae --max_actions=300 --video   # another game, learned features
-  python -m launch.play --game=Pong --features=bprost --planner=iw --runs=3             # other features, another planner
-  python -m launch.pipeline --game=Freeway --preset=laptop                              # learn a game from nothing
+  python -m launch.play --game=MsPacman --features=vae --runs=3 --workdir=runs/mspacman   # whole games
+  python -m launch.play --game=Pong --features=bprost --planner=iw --max_actions=300      # another game, features, planner
+  python -m launch.pipeline --game=Freeway --preset=laptop                                # learn a game from nothing
 NEXT
