@@ -99,9 +99,8 @@ def main() -> int | None:
                 print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
                 return 130
         pipeline_report.write(game, number, workdir)
-        print(
-            f"\niteration {number}: {pipeline_report.summary(pipeline.scores(game, number, workdir))}"
-        )
+        scores = [record["score"] for record in pipeline.records(game, number, workdir)]
+        print(f"\niteration {number}: {pipeline_report.summary(scores)}")
     print(f"report: {workdir / pipeline_report.PAGE}")
     return None
 

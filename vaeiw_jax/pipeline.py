@@ -118,15 +118,15 @@ def flag_names(config_class: type) -> set[str]:
 def told(preset: Settings, given: Mapping[str, Any]) -> Settings:
     """The preset's settings, with those a user gave in their place wherever a step has a flag for them."""
 
-    def merged(settings: Mapping[str, Any], config_class: type, never: set[str]) -> dict[str, Any]:
-        names = flag_names(config_class) - never
+    def merged(settings: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
         return {**settings} | {name: value for name, value in given.items() if name in names}
 
+    both = {"protocol", "emulators"}  # flags of the commands that play, and of no config
     playing_only = {"max_actions", "max_frames", "threshold", "sample_features"}
     return Settings(
-        collect=merged(preset.collect, CollectConfig, {"game", *playing_only}),
-        train=merged(preset.train, TrainConfig, {"frames", "start_from"}),
-        play=merged(preset.play, EpisodeConfig, {"game", "features"}),
+        collect=merged(preset.collect, flag_names(CollectConfig) - {"game"} - playing_only | both),
+        train=merged(preset.train, flag_names(TrainConfig) - {"frames", "start_from"}),
+        play=merged(preset.play, flag_names(EpisodeConfig) - {"game", "features"} | both),
     )
 
 
@@ -203,10 +203,10 @@ def _vae(workdir: Path, number: int) -> Path:
     return workdir / "vaes" / str(number)
 
 
-def scores(game: str, number: int, workdir: Path) -> list[int]:
-    """Of the finished games of an iteration, by seed."""
+def records(game: str, number: int, workdir: Path) -> list[dict[str, Any]]:
+    """Of the finished games of an iteration."""
     paths = sorted((workdir / "runs" / str(number) / "episodes" / game).glob("seed-*[0-9].json"))
-    return [durable.read_json(path)["score"] for path in paths]
+    return [durable.read_json(path) for path in paths]
 
 
 def claim(game: str, settings: Settings, workdir: Path) -> None:

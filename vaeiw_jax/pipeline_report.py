@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import durable, pages
+from vaeiw_jax import durable, pages, pipeline
 from vaeiw_jax.experiments import game_pages, html, paper
 from vaeiw_jax.experiments.game_pages import Videos
 from vaeiw_jax.runs import Run
@@ -23,7 +23,7 @@ _PICTURE = "Frames of the validation set, reconstructions, differences, and samp
 def write(game: str, iterations: int, workdir: Path) -> None:
     """Writes the page on what has been done so far."""
     numbers = range(1, iterations + 1)
-    records = {n: _records(game, n, workdir) for n in numbers}
+    records = {n: pipeline.records(game, n, workdir) for n in numbers}
     parts = [f"<h1>{html.escape(game)}: from screens to learned play</h1>"]
     parts += [_overview(game, records), _runs_table(records)]
     videos = Videos(workdir)
@@ -38,11 +38,6 @@ def summary(scores: list[int]) -> str:
         return f"score {scores[0]:,} in one game"
     error = np.std(scores, ddof=1) / len(scores) ** 0.5
     return f"mean score {np.mean(scores):,.1f} ± {error:,.1f} (standard error, {len(scores)} games)"
-
-
-def _records(game: str, number: int, workdir: Path) -> list[dict[str, Any]]:
-    folder = workdir / "runs" / str(number) / "episodes" / game
-    return [durable.read_json(path) for path in sorted(folder.glob("seed-*[0-9].json"))]
 
 
 def _overview(game: str, records: Records) -> str:
