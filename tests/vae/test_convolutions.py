@@ -44,12 +44,6 @@ def test_transposed_conv_equals_xla(size: int) -> None:
     assert_same(convolutions.conv_transpose, random(0, 3, 5, 6, 5), random(1, size, size, 5, 7))
 
 
-def test_kernel_gradient_is_the_same_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolutions, "_POSITIONS_PER_SLICE", 2 * 9 * 8)
-    convolve = functools.partial(convolutions.conv, padding=1)
-    assert_same(convolve, random(0, 5, 9, 8, 2), random(1, 3, 3, 2, 3))  # slices of 2, 2 and 1
-
-
 def test_loss_and_gradients_of_a_model_do_not_depend_on_the_rewriting(monkeypatch) -> None:
     config = pairs.MODELS["15x15"]
     variables = pairs.variables_of(pairs.reference(config), config)

@@ -1,8 +1,8 @@
 """The convolutions of the networks, over float[B, H, W, C] and kernels [height, width, in, out].
 
 Each comes twice: as XLA's own convolution, for accelerators, and rewritten for the CPU, where XLA
-is slow at the gradients of strided and transposed convolutions and at every gradient of a kernel.
-Both are the same function of the same parameters, with the same gradients.
+is slow at the gradients of strided and transposed convolutions. Both are the same function of the
+same parameters, with the same gradients.
 """
 
 import functools
@@ -13,15 +13,11 @@ from jax import lax
 
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
 
-# The batch is taken apart into slices of about this many positions, so that what a matrix product
-# reads was written just before and is still in cache. Smaller slices compile for a minute.
-_POSITIONS_PER_SLICE = 65536
-
 
 def rewritten_by_default() -> bool:
     """Whether the rewritten convolutions are the faster ones: on one CPU device.
 
-    They take the batch apart into images, which does not go with a batch spread over devices.
+    A kernel's gradient takes images for channels, which does not go with a batch spread over several.
     """
     return jax.default_backend() == "cpu" and jax.device_count() == 1
 
@@ -121,7 +117,7 @@ def _phases(kernel: jax.Array) -> jax.Array:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _unit_conv(x: jax.Array, kernel: jax.Array, padding: int) -> jax.Array:
-    """A convolution of stride 1 whose kernel's gradient is a matrix product."""
+    """A convolution of stride 1 whose gradients are convolutions that XLA is fast at."""
     return lax.conv_general_dilated(
         x, kernel, (1, 1), [(padding, padding)] * 2, dimension_numbers=_LAYOUT
     )
@@ -139,31 +135,26 @@ def _unit_conv_backward(
     x, kernel = saved
     backwards = jnp.flip(kernel, (0, 1)).swapaxes(2, 3)
     dx = _unit_conv(dy, backwards, len(kernel) - 1 - padding)
-    per_slice = max(1, _POSITIONS_PER_SLICE // (dy.shape[1] * dy.shape[2]))
-    slices = [slice(i, i + per_slice) for i in range(0, len(x), per_slice)]
-    dkernel = sum(_kernel_gradient(x[s], dy[s], len(kernel), padding) for s in slices)
-    return dx, jnp.asarray(dkernel, kernel.dtype)
+    return dx, _kernel_gradient(x, dy, len(kernel), padding).astype(kernel.dtype)
 
 
 _unit_conv.defvjp(_unit_conv_forward, _unit_conv_backward)
 
 
 def _kernel_gradient(x: jax.Array, dy: jax.Array, size: int, padding: int) -> jax.Array:
-    """dkernel[a, b] = sum over i, j of x[i + a, j + b] outer dy[i, j], as one matrix product.
+    """dkernel[a, b] = sum over i, j of x[i + a, j + b] outer dy[i, j]: itself a convolution.
 
-    The input moved by every b, times the output's gradient moved by every a: 2 * size copies,
-    where a matrix of patches takes size * size.
+    Its images are the channels of x, its channels those images. Where the output is not as large as
+    the input or without padding, XLA's kernel for it is fifty times slower, so x is padded before.
     """
-    rows, columns = x.shape[1] + 2 * padding, dy.shape[2]
-    x = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
-    dy = jnp.pad(dy, ((0, 0), (size - 1, size - 1), (0, 0), (0, 0)))
-    # Stacked, not concatenated: XLA writes the former several times faster.
-    xs = jnp.stack([x[:, :, b : b + columns] for b in range(size)], axis=-2)
-    dys = jnp.stack([dy[:, size - 1 - a : size - 1 - a + rows] for a in range(size)], axis=-2)
-    product = lax.dot_general(
-        xs.reshape(-1, size * xs.shape[-1]),
-        dys.reshape(-1, size * dys.shape[-1]),
-        (((0,), (0,)), ((), ())),
+    if 2 * padding != size - 1:
+        x = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+        padding = 0
+    return lax.conv_general_dilated(
+        x,
+        dy,
+        (1, 1),
+        [(padding, padding)] * 2,
+        dimension_numbers=("CHWN", "IHWO", "HWNC"),
         preferred_element_type=jnp.float32,
     )
-    return product.reshape(size, xs.shape[-1], size, dys.shape[-1]).transpose(2, 0, 1, 3)
