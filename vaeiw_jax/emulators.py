@@ -1,21 +1,23 @@
 """Emulators in processes of their own, so that steps are made while the planner thinks.
 
 A worker reads questions (a state and an action) from its standard input and writes answers to its standard output, as
-the structs below followed by raw bytes. It keeps nothing from one question to the next: whoever dies or hangs is
-replaced by another, who is asked the same again.
+the structs below. States and screens go through memory that both sides share. It keeps nothing from one question to the
+next: whoever dies or hangs is replaced by another, who is asked the same again.
 """
 
 import contextlib
-import fcntl
+import itertools
 import json
+import mmap
 import os
 import selectors
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import IO, Any
 
@@ -26,20 +28,22 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning.simulator import Answer, Transition
 
 _QUESTION = struct.Struct("=iI")
-"""Action, length of the state; then the state."""
+"""Action, length of the state."""
 
 _ANSWER = struct.Struct("=dd?iqIHH")
-"""Reward, seconds, terminal, lives, frame, length of the state, height, width; then state, screen and RAM."""
+"""Reward, seconds, terminal, lives, frame, length of the state, height, width."""
 
 _RAM_BYTES = 128
-
-_PIPE_BYTES = 2**18
 
 _READY = b"ready"
 """What a worker says first."""
 
 _AHEAD = 2
-"""Questions a worker may have: one it works on and one that waits. They fit the pipes, so that nobody blocks."""
+"""Questions a worker may have: one it works on and one that waits."""
+
+_SLOT_BYTES = 2**17
+"""A question's part of the shared memory. The state is put there, and then replaced by the answer's state, screen and
+RAM, one after another. The slot is free again when the answer was taken, for no more than `_AHEAD` are under way."""
 
 _TRIES = 3
 """Workers that may fail at the same question before it is blamed."""
@@ -164,7 +168,8 @@ class PooledWorld:
 
 class _Question:
     def __init__(self, state: bytes, action: int):
-        self.data = _QUESTION.pack(action, len(state)) + state
+        self.state = state
+        self.action = action
         self.answer: tuple[Transition, float] | None = None
         self.tries = 0
 
@@ -174,30 +179,36 @@ class _Worker:
 
     def __init__(self, config: AtariConfig):
         self.questions: deque[_Question] = deque()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "vaeiw_jax.emulators", json.dumps(asdict(config))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,  # what is here must be in the pipe, where a selector sees it
-            start_new_session=True,  # Ctrl-C is for the planner, who wants the last answers
-        )
+        with _nameless_file() as shared:
+            self._slots = mmap.mmap(shared, _AHEAD * _SLOT_BYTES)
+            arguments = [json.dumps(asdict(config)), str(shared)]
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "vaeiw_jax.emulators", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,  # what is here must be in the pipe, where a selector sees it
+                pass_fds=[shared],
+                start_new_session=True,  # Ctrl-C is for the planner, who wants the last answers
+            )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._asked = self._process.stdin
         self.answers = self._process.stdout
-        _widen(self.answers)
+        self._slot_to_ask = itertools.cycle(range(0, len(self._slots), _SLOT_BYTES))
+        self._slot_to_take = itertools.cycle(range(0, len(self._slots), _SLOT_BYTES))
         _read(self.answers, len(_READY))
 
     def put(self, question: _Question) -> None:
         self.questions.append(question)
-        left = memoryview(question.data)
-        while left:
-            left = left[self._asked.write(left) :]
+        slot, length = next(self._slot_to_ask), len(question.state)
+        self._slots[slot : slot + length] = question.state
+        self._asked.write(_QUESTION.pack(question.action, length))
 
     def take(self) -> None:
         header = _read(self.answers, _ANSWER.size)
         reward, seconds, terminal, lives, frame, length, height, width = _ANSWER.unpack(header)
-        data = _read(self.answers, length + height * width + _RAM_BYTES)
+        slot = next(self._slot_to_take)
+        data = self._slots[slot : slot + length + height * width + _RAM_BYTES]
         screen = np.frombuffer(data, np.uint8, height * width, length)
         snapshot = Snapshot(
             state=data[:length],
@@ -216,47 +227,67 @@ class _Worker:
         self.answers.close()
 
 
+@contextlib.contextmanager
+def _nameless_file() -> Iterator[int]:
+    """A descriptor of a file to share, in memory where that goes; it is gone when nobody has it any more."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("emulator")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, _AHEAD * _SLOT_BYTES)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _read(pipe: IO[bytes], length: int) -> bytes:
-    """Exactly `length` bytes of an unbuffered pipe."""
+    """So many bytes of an unbuffered pipe, which were written at once."""
     data = pipe.read(length)
-    while len(data) < length:
-        more = pipe.read(length - len(data))
-        if not more:
-            raise EOFError("the emulator is gone")
-        data += more
+    if len(data) < length:
+        raise EOFError("the emulator is gone")
     return data
 
 
-def _widen(pipe: IO[bytes]) -> None:
-    """Gives a pipe room for several answers, where that goes, so that a worker need not wait to be read."""
-    with contextlib.suppress(AttributeError, OSError):
-        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-
-
-def _work(config: AtariConfig, questions: IO[bytes], answers: IO[bytes]) -> None:
+def _work(config: AtariConfig, questions: IO[bytes], answers: IO[bytes], slots: mmap.mmap) -> None:
     """The worker's life: until the planner closes the pipe."""
     simulator = Atari(config)
     answers.write(_READY)
-    answers.flush()
     nothing = np.zeros(0, np.uint8)
-    while header := questions.read(_QUESTION.size):
+    for slot in itertools.cycle(range(0, len(slots), _SLOT_BYTES)):
+        header = questions.read(_QUESTION.size)
+        if not header:
+            return
         action, length = _QUESTION.unpack(header)
-        state = questions.read(length)
+        state = slots[slot : slot + length]
         start = time.perf_counter()
         snapshot, reward, lives, terminal = simulator.step(
             Snapshot(state, nothing, nothing, 0, 0, False), action
         )
         seconds = time.perf_counter() - start
+        for part in (snapshot.state, snapshot.screen, snapshot.ram):
+            end = slot + memoryview(part).nbytes
+            slots[slot:end] = part
+            slot = end
         size = (len(snapshot.state), *snapshot.screen.shape)
-        header = _ANSWER.pack(reward, seconds, terminal, lives, snapshot.frame, *size)
-        answers.write(
-            b"".join([header, snapshot.state, snapshot.screen.tobytes(), snapshot.ram.tobytes()])
-        )
-        answers.flush()
+        answers.write(_ANSWER.pack(reward, seconds, terminal, lives, snapshot.frame, *size))
+
+
+def _let_the_planner_go_first() -> None:
+    """A worker that is asked something waits for its turn, as if it had been computing all along.
+
+    Otherwise, where all cores are busy, a question interrupts the planner who asks it.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # where there is no such policy
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 if __name__ == "__main__":
     # The answers get a descriptor of their own: whatever prints must not get among them.
-    pipe = os.fdopen(os.dup(1), "wb")
+    pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    _work(AtariConfig(**json.loads(sys.argv[1])), sys.stdin.buffer, pipe)
+    game, descriptor = sys.argv[1:]
+    memory = mmap.mmap(int(descriptor), _AHEAD * _SLOT_BYTES)
+    _let_the_planner_go_first()
+    _work(AtariConfig(**json.loads(game)), sys.stdin.buffer, pipe, memory)
