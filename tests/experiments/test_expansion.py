@@ -21,6 +21,7 @@ def numbers(experiment, **settings):
     ("experiment", "expected"),
     [
         ("main", (55, 55, 55 * 10 * 3)),
+        ("features", (55, 55, 55 * 10 * 2)),
         ("latent_size", (47, 2 * 47, 47 * 5 * 2)),
         ("continuous", (47, 2 * 47, 47 * 5 * 3)),  # 4 and 6 bit share a Gaussian VAE
         ("beta", (47, 2 * 47, 47 * 5 * 2)),

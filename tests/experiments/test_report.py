@@ -112,6 +112,14 @@ def test_every_run_is_in_the_csv_with_its_machine_and_versions(page, results):
     assert all(row["machine"] and "ale-py=" in row["versions"] for row in rows)
 
 
+def test_nodes_a_decision_are_told_for_each_method_and_game(page):
+    text = (page.parent / "report.md").read_text()
+    assert "| new nodes a decision | IW B-PROST | RA RolloutIW B-PROST | RA VAE-IW |" in text
+    assert "| Pong | 30.0 | 30.0 | 30.0 |" in text
+    assert "| Qbert | 5.0 | 5.0 |  |" in text
+    assert "<h3>New nodes a decision</h3>" in page.read_text()
+
+
 def test_markdown_has_the_table(page):
     text = (page.parent / "report.md").read_text()
     assert "| *best in game* |" in text

@@ -153,6 +153,16 @@ _ALL = (
         },
         printed=("human",),
     ),
+    Experiment(
+        "features",
+        "RolloutIW with B-PROST and VAE-IW: the same planner with hand-made and learned features",
+        (ROLLOUT_IW_RA, VAE_IW_RA),
+        GAMES_55,
+        runs=10,
+        paper_table="main_0.5s",
+        paper_columns={"rollout_iw_ra": "rollout_iw_bprost_ra", "vae_iw_ra": "vae_iw_ra"},
+        printed=("human",),
+    ),
     _ablation(
         "latent_size",
         "Codes of 15x15x20 and of 4x4x200",

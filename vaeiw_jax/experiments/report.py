@@ -28,6 +28,7 @@ class Section:
 
     experiment: Experiment
     table: ScoreTable
+    nodes: dict[str, dict[str, float]]
     aggregates: list[Aggregate]
     duels: list[Duel]
     drawings: list[tuple[Drawing, dict[str, bytes]]]
@@ -73,6 +74,7 @@ def _section(results: Results, experiment: Experiment, compare: bool) -> Section
     return Section(
         experiment,
         score_tables.of_experiment(results, experiment, compare),
+        summaries.nodes_a_decision(results, experiment),
         totals,
         summaries.duels(results, experiment, compare),
         [
@@ -167,6 +169,8 @@ def _section_html(section: Section) -> str:
         f"{_of_games(table)} Click a heading to sort, a game for its page.</p>"
     )
     parts += [f"<p class=faint>Note: {html.escape(note)}.</p>" for note in table.notes]
+    if _games_with_nodes(section):
+        parts.append(f"<h3>{NODES_TITLE}</h3>" + _nodes_html(section))
     if section.aggregates:
         parts.append("<h3>Over all games</h3>" + _aggregates_html(section.aggregates))
     if section.duels:
@@ -205,6 +209,34 @@ def _table_html(table: ScoreTable) -> str:
         for title, name in COUNTS
     ]
     return html.table(headings, rows, footer)
+
+
+NODES_TITLE = "New nodes a decision"
+
+
+def _nodes_html(section: Section) -> str:
+    rows = [
+        [html.plain(game)]
+        + [html.figure(of[game]) if game in of else Data("", None) for of in section.nodes.values()]
+        for game in _games_with_nodes(section)
+    ]
+    return html.table([("game", ""), *((title, "") for title in section.nodes)], rows)
+
+
+def _nodes_markdown(section: Section) -> list[str]:
+    columns = section.nodes.values()
+    lines = [
+        f"| {NODES_TITLE.lower()} | {' | '.join(section.nodes)} |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    for game in _games_with_nodes(section):
+        cells = [f"{nodes[game]:,.1f}" if game in nodes else "" for nodes in columns]
+        lines.append(f"| {game} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _games_with_nodes(section: Section) -> list[str]:
+    return [g for g in section.experiment.games if any(g in of for of in section.nodes.values())]
 
 
 def _interval(interval: Interval, unit: str = "%", factor: float = 1.0) -> str:
@@ -334,6 +366,7 @@ def _markdown(results: Results, sections: list[Section], command: str) -> str:
     for section in sections:
         lines += [f"## {section.experiment.title}", "", score_tables.to_markdown(section.table), ""]
         lines += [f"Note: {note}.\n" for note in section.table.notes]
+        lines += _nodes_markdown(section) if _games_with_nodes(section) else []
         if section.aggregates:
             lines += [
                 "| method | games | runs | interquartile mean | mean |",

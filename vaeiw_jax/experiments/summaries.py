@@ -116,6 +116,18 @@ def _by_seed(results: Results, experiment: Experiment, method: str) -> dict[tupl
     }
 
 
+def nodes_a_decision(results: Results, experiment: Experiment) -> dict[str, dict[str, float]]:
+    """New nodes of a decision, the mean over decisions and runs, by method's title and game."""
+    return {
+        method.title: {
+            game: nodes
+            for game in experiment.games
+            if (nodes := results.statistic(method.name, game, "mean_new_nodes", experiment))
+        }
+        for method in experiment.methods
+    }
+
+
 def drawings(
     results: Results, experiment: Experiment, totals: Sequence[Aggregate], compare: bool
 ) -> list[Drawing]:
