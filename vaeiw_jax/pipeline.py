@@ -123,10 +123,12 @@ def told(preset: Settings, given: Mapping[str, Any]) -> Settings:
 
     both = {"protocol", "emulators"}  # flags of the commands that play, and of no config
     playing_only = {"max_actions", "max_frames", "threshold", "sample_features"}
+    # A background is masked for hand-made features only.
+    playing = flag_names(EpisodeConfig) - {"game", "features", "background_mask"}
     return Settings(
         collect=merged(preset.collect, flag_names(CollectConfig) - {"game"} - playing_only | both),
         train=merged(preset.train, flag_names(TrainConfig) - {"frames", "start_from"}),
-        play=merged(preset.play, flag_names(EpisodeConfig) - {"game", "features"} | both),
+        play=merged(preset.play, playing | both),
     )
 
 
@@ -150,6 +152,7 @@ def _collect(
     flags: dict[str, Any] = {"game": game, "workdir": directory, "seed": seed, **settings.collect}
     if number > 1:
         flags["features"] = f"vae:{_vae(workdir, number - 1)}"
+        flags.pop("background_mask", None)
     if config.collect_nodes:
         flags |= {"budget_nodes": config.collect_nodes}
         flags.pop("budget_seconds", None)

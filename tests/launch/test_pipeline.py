@@ -137,6 +137,16 @@ def test_nonsense_is_refused_before_anything_is_done(launch, tmp_path: Path) -> 
     assert not (tmp_path / "none").exists()
 
 
+def test_a_background_is_masked_only_while_collecting_with_hand_made_features() -> None:
+    settings = pipeline.told(PRESETS["laptop"][1], {"background_mask": True})
+    masked = [
+        step.flags.get("background_mask", False)
+        for number in (1, 2)
+        for step in pipeline.iteration("Pong", number, PipelineConfig(), settings, 0, Path("no"))
+    ]
+    assert masked == [True] + 7 * [False]
+
+
 def hours(config: PipelineConfig, settings: Settings) -> float:
     steps = pipeline.iteration("Pong", 1, config, settings, 0, Path("nowhere"))
     return pipeline.at_most(steps) / 3600
