@@ -72,8 +72,8 @@ PRESETS: dict[str, tuple[PipelineConfig, Settings]] = {
         Settings(
             collect={"num_frames": 5000},
             train={
-                "epochs": 6,
-                "batch_size": 16,
+                "epochs": 4,
+                "batch_size": 8,
                 "learning_rate": 1e-3,
                 "learning_rate_end": 1e-5,
                 "picture_every": 1,
