@@ -1,5 +1,7 @@
 """How the pace of planning changes with emulators, rollouts in flight and the length of a decision."""
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
 
 
 def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
-    """Nodes per second, by "EMULATORS x ROLLOUTS IN FLIGHT"."""
+    """Nodes per second, by "EMULATORS x ROLLOUTS IN FLIGHT", and of as many emulators that do nothing else."""
     decisions = max(1, config.decisions // 2)
     rates = {}
     for emulators in range(usable_cores() + 2):
@@ -41,7 +43,18 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             with Player(Way(game, vae, in_flight, emulators)) as player:
                 player.play(config.opening, budget_nodes=planner.OPENING_NODES)
                 rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
-    return {"rates": rates, "seconds_a_decision": config.seconds}
+    alone = {f"{n}": _alone(config, game, vae, n) for n in range(1, usable_cores() + 2)}
+    return {"rates": rates, "alone": alone, "seconds_a_decision": config.seconds}
+
+
+def _alone(config: BenchmarkConfig, game: str, vae: str, number: int) -> float:
+    """Steps a second, together, of so many emulators at once: what the machine has to give."""
+    with contextlib.ExitStack() as stack:
+        players = [stack.enter_context(Player(Way(game, vae))) for _ in range(number)]
+        for player in players:
+            player.play(config.opening, budget_nodes=planner.OPENING_NODES)
+        with ThreadPoolExecutor(number) as threads:
+            return sum(threads.map(lambda player: player.bound(4 * config.seconds), players))
 
 
 def _budgets(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
@@ -62,7 +75,7 @@ def report(results: Results) -> str:
     """Tables in Markdown."""
     parts = []
     for game, measured in results.of(SUITE, "emulators").items():
-        parts.append(_grid(game, measured["rates"]))
+        parts.append(_grid(game, measured["rates"], measured["alone"]))
     budgets = results.of(SUITE, "budgets")
     if budgets:
         seconds = next(iter(budgets.values()))["seconds"]
@@ -82,12 +95,12 @@ def axes(rates: dict[str, float]) -> tuple[list[int], list[int]]:
     return sorted({pair[0] for pair in pairs}), sorted({pair[1] for pair in pairs})
 
 
-def _grid(game: str, rates: dict[str, float]) -> str:
+def _grid(game: str, rates: dict[str, float], alone: dict[str, float]) -> str:
     emulators, in_flight = axes(rates)
-    lines = [f"| {game}: nodes/s | " + " | ".join(f"{n} in flight" for n in in_flight) + " |"]
-    lines.append("|---" * (len(in_flight) + 1) + "|")
+    titles = [*(f"{n} in flight" for n in in_flight), "no planner, emulators alone"]
+    lines = [f"| {game}: nodes/s | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
     for number in emulators:
-        cells = [rates.get(f"{number}x{n}") for n in in_flight]
+        cells = [rates.get(f"{number}x{n}") for n in in_flight] + [alone.get(f"{number}")]
         shown = " | ".join("" if cell is None else f"{cell:.0f}" for cell in cells)
-        lines.append(f"| {number} emulators | {shown} |")
+        lines.append(f"| {number} emulator processes | {shown} |")
     return "\n".join(lines)
