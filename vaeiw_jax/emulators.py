@@ -51,7 +51,7 @@ _TRIES = 3
 
 def default_rollouts_in_flight(cores: int) -> int:
     """How many rollouts keep so many cores busy, where the clock decides what is found in any case."""
-    return 2 * cores if cores > 1 else 1
+    return 3 * cores if cores > 1 else 1
 
 
 def default_emulators(rollouts_in_flight: int, cores: int) -> int:
