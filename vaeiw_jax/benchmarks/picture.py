@@ -92,6 +92,7 @@ def _growth(axes: Axes, results: Results) -> None:
             for name in planner.GROWING
             for which, seconds in (("short", short), ("long", long))
         },
+        slanted=True,
     )
     axes.set_ylim(0, 1.4 * axes.get_ylim()[1])
     axes.set_title("new nodes per second, in short and long decisions")
@@ -138,7 +139,7 @@ def _emulators(axes: Axes, results: Results) -> None:
     for i, number in enumerate(emulators):
         at = [n for n in in_flight if all(f"{number}x{n}" in g["rates"] for g in games)]
         mean = [np.mean([game["rates"][f"{number}x{n}"] for game in games]) for n in at]
-        label = f"{number} emulators" if number else "none but the planner's"
+        label = f"{number} emulator{'s' * (number > 1)}" if number else "none but the planner's"
         axes.plot(at, mean, marker="o", markersize=3, label=label, color=_COLOURS[i])
     axes.set_xscale("log", base=2)
     axes.set_xticks(in_flight, [str(n) for n in in_flight])
@@ -160,11 +161,12 @@ def _budgets(axes: Axes, results: Results) -> None:
     axes.set_ylim(0)
     axes.set_xlabel("seconds a decision")
     axes.legend(frameon=False, fontsize=8, ncols=2)
-    axes.set_title("new nodes per second")
+    axes.set_title("new nodes per second, by the length of a decision")
 
 
 def _training(axes: Axes, results: Results) -> None:
     medians = training.medians(results)
     who = list(next(iter(medians.values())))
     _bars(axes, list(medians), {each: [m[each] for m in medians.values()] for each in who})
+    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # room for the legend
     axes.set_title("a training step, s")
