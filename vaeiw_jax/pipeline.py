@@ -4,7 +4,7 @@ Each step is a command of its own that one might as well type, and that goes on 
 
     frames/<i>    the frame store of iteration i; the first is collected with B-PROST, those after it with the last VAE
     vaes/<i>      the training run; those after the first start from the last VAE
-    runs/<i>      the games played with it, the first of them filmed
+    runs/<i>      the games played with it, and their films
     inside/<i>    what launch.inspect saw
     report.html   scores by iteration, learning curves, reconstructions, films (see `pipeline_report.py`)
 """
