@@ -14,6 +14,9 @@ from vaeiw_jax.vae import metrics
 
 PICTURE_WIDTH = 1200
 
+LEAST_NATS = 0.01
+"""Less than this is drawn as this, for a logarithm."""
+
 
 class Videos:
     """Films go into the page while there is room, and are linked to from then on.
@@ -135,14 +138,17 @@ def learning_curve(directory: Path) -> str:
     if not path.exists():
         return ""
     lines = metrics.read(path)
-    training = [(line["step"], line["loss"]) for line in lines if line["kind"] == "train"]
+
+    def points(kind: str) -> list[tuple[float, float]]:
+        of_kind = [line for line in lines if line["kind"] == kind]
+        return [(line["step"], max(line["excess_bce"], LEAST_NATS)) for line in of_kind]
+
+    training = points("train")
     every = max(1, len(training) // 300)
-    validation = [(line["step"], line["loss"]) for line in lines if line["kind"] == "validation"]
-    drawn = {"training": training[::every], "validation": validation}
-    drawn = {title: points for title, points in drawn.items() if points}
-    return (
-        html.curve(drawn, "steps") + "<p class=faint>Loss of a frame, in nats.</p>" if drawn else ""
-    )
+    drawn = {"training": training[::every], "validation": points("validation")}
+    drawn = {title: line for title, line in drawn.items() if line}
+    caption = "<p class=faint>Nats a frame above the entropy of the frame itself, which no reconstruction can pass.</p>"
+    return html.curve(drawn, "steps") + caption if drawn else ""
 
 
 def smaller(path: Path) -> bytes:

@@ -1,6 +1,7 @@
 """Pieces of HTML: tables that sort, small plots, pictures inside the page."""
 
 import html
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -109,20 +110,23 @@ def distribution(scores: Mapping[str, Sequence[float]], marks: Mapping[str, floa
 
 
 def curve(lines: Mapping[str, Sequence[tuple[float, float]]], label: str) -> str:
-    """Lines through points, each with its name at its end."""
+    """Lines through points of positive height, drawn to a logarithmic scale, each with its name at its end."""
     points = [point for line in lines.values() for point in line]
     (x_low, x_high), (low, high) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
-    left, height = 64, 220
-    parts: list[str] = []
+    left, right, height = 64, _WIDTH - 90, 220
+    low /= 1.2  # so that a round number just below the least is on the axis
+
+    def level(value: float) -> float:
+        return _scale(math.log(low), math.log(high), height - 34, 18, math.log(value))
+
+    parts = [
+        f'<path d="M{left},{level(tick):.1f}H{right}" stroke="#888" stroke-opacity="0.25"/>'
+        f'<text x="{left - 8}" y="{level(tick) + 4:.1f}" text-anchor="end">{tick:,g}</text>'
+        for tick in _ticks(low, high)
+    ]
     labelled: list[float] = []
     for i, (title, line) in enumerate(lines.items()):
-        places = [
-            (
-                _scale(x_low, x_high, left, _WIDTH - 90, x),
-                _scale(low, high, height - 34, 18, y),
-            )
-            for x, y in line
-        ]
+        places = [(_scale(x_low, x_high, left, right, x), level(y)) for x, y in line]
         colour = COLOURS[(i + 1) % len(COLOURS)]
         drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>')
@@ -132,12 +136,18 @@ def curve(lines: Mapping[str, Sequence[tuple[float, float]]], label: str) -> str
         labelled.append(beside)
         parts.append(f'<text x="{x + 6:.1f}" y="{beside + 4:.1f}">{escape(title)}</text>')
     parts += [
-        f'<text x="{left - 8}" y="22" text-anchor="end">{high:,.0f}</text>',
-        f'<text x="{left - 8}" y="{height - 34}" text-anchor="end">{low:,.0f}</text>',
         f'<text x="{left}" y="{height - 10}">{x_low:,.0f}</text>',
-        f'<text x="{_WIDTH - 90}" y="{height - 10}" text-anchor="end">{x_high:,.0f} {escape(label)}</text>',
+        f'<text x="{right}" y="{height - 10}" text-anchor="end">{x_high:,.0f} {escape(label)}</text>',
     ]
     return f'<svg class="plot" viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(parts)}</svg>\n'
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers for a logarithmic axis: powers of ten and, where those are few, twice and five times them."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) < 4 else (1,)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    return [tick for tick in ticks if low <= tick <= high] or [low, high]
 
 
 def _ends(low: float, high: float, y: float) -> str:
