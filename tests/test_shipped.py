@@ -1,0 +1,49 @@
+"""The VAEs in the box: whole, small, told about, and good at screens they were not trained on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.random_play import random_screens
+from vaeiw_jax import atari, model_card
+from vaeiw_jax.features import FeaturesConfig
+from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.frames import FrameSet
+from vaeiw_jax.inspection import encoding
+from vaeiw_jax.vae import checkpoints
+
+GAMES = sorted(path.name for path in SHIPPED.iterdir())
+
+
+def test_the_games_that_every_user_meets_are_there():
+    assert {"MsPacman", "SpaceInvaders"} <= set(GAMES)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_model_is_small_and_its_card_is_about_it(game):
+    directory = SHIPPED / game
+    assert sum(path.stat().st_size for path in directory.iterdir()) <= model_card.MOST_BYTES
+    description = checkpoints.model_description(directory)
+    assert description["about"]["game"] == game
+    card = (directory / "README.md").read_text()
+    assert description["weights"]["sha256"] in card
+    told = json.loads(card.partition("```json")[2].partition("```")[0])
+    assert (told["latent"], told["latent_kind"]) == ("15x15x20", "bernoulli")
+    for picture in ("reconstructions.png", "learning_curve.png"):
+        assert (directory / picture).read_bytes().startswith(b"\x89PNG")
+        assert picture in card
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game):
+    directory = SHIPPED / game
+    model, variables = checkpoints.load_model(directory)
+    screens = random_screens(atari.rom_id(game), 40, seed=7)[10:]
+    frames = FrameSet(game, screens)
+    encoded = encoding.encode(model, directory, FeaturesConfig("vae"), frames)
+    different = len(np.unique(screens, axis=0))
+    assert len(np.unique(encoded.bits, axis=0)) >= 0.9 * different
+    decoded = encoding.decode(model, variables, encoded, np.arange(len(screens)))
+    still = encoded.frames.mean(axis=0)  # all that does not move, and nothing else
+    assert decoded.squared_error(encoded.frames) < 0.5 * np.square(encoded.frames - still).mean()
