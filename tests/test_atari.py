@@ -89,14 +89,33 @@ def test_a_rom_the_emulator_cannot_use_is_refused(game):
         AtariConfig(game)
 
 
-def test_every_other_rom_loads_and_steps():
+def _walk_in_a_new_emulator(connection):
+    """Walks from snapshots as they come, each in an emulator that has done nothing before, until None comes."""
+    while (task := connection.recv()) is not None:
+        game, arrays = task
+        (snapshot,) = atari.unpack(arrays)
+        connection.send(walk(Atari(AtariConfig(game)), snapshot, seed=7, steps=2))
+
+
+def test_every_other_rom_goes_on_alike_in_a_new_emulator_a_used_one_and_another_process():
     names = atari.game_names()
     assert len(names) == 104
+    here, there = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_walk_in_a_new_emulator, args=(there,), daemon=True)
+    process.start()
     for game in names:
-        simulator, snapshot = start(game)
-        after = simulator.step(snapshot, 0).snapshot
-        assert after.screen.shape == simulator.screen_shape
-        assert after.frame - snapshot.frame == 15
+        simulator, first = start(game)
+        snapshot = simulator.step(first, 0).snapshot
+        assert snapshot.screen.shape == simulator.screen_shape
+        assert snapshot.frame - first.frame == 15
+        for origin in (first, snapshot):
+            here.send((game, atari.pack([origin])))
+            used = walk(simulator, origin, seed=7, steps=2)
+            assert walk(Atari(AtariConfig(game)), origin, seed=7, steps=2) == used, game
+            assert here.recv() == used, game
+    here.send(None)
+    process.join()
 
 
 @pytest.mark.parametrize("game", ["MsPacman", "Breakout", "Seaquest"])
@@ -134,6 +153,9 @@ def test_an_action_is_held_as_the_emulators_own_frame_skip_holds_it(game):
     emulator.setFloat("repeat_action_probability", 0.0)
     emulator.setInt("frame_skip", 15)
     emulator.loadROM(ale_py.roms.get_rom_path(atari.rom_id(game)))
+    power_on = emulator.cloneState()
+    emulator.act(0)  # in Qbert an emulator that has run before goes on one frame apart from a new one
+    emulator.restoreState(power_on)
     actions = emulator.getMinimalActionSet()
     rng = np.random.default_rng(0)
     for _ in range(100):

@@ -107,6 +107,9 @@ class Atari:
         )
         # Resetting the emulator does not always lead back to the same memory; this snapshot does.
         self._power_on = self._snapshot()
+        # Restoring a state into an emulator that has never run a frame leads one frame astray (Qbert, Tetris).
+        self._emulator.act(NOOP)
+        self._current = b""
 
     @property
     def num_actions(self) -> int:
