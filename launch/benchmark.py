@@ -18,9 +18,9 @@ from absl import flags
 from launch import command
 from vaeiw_jax.benchmarks import features, planner, scaling, training
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.picture import draw
-from vaeiw_jax.benchmarks.results import Results
+from vaeiw_jax.benchmarks.measurements import Results
 from vaeiw_jax.errors import unknown
+from vaeiw_jax.reports.benchmark_picture import draw
 
 SUITES = {"planner": planner, "features": features, "scaling": scaling, "train": training}
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from absl import flags
 
 from launch import command
+from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import checkpoints, torch_weights
+from vaeiw_jax.training import torch_weights
 from vaeiw_jax.vae.config import ModelConfig
 
 FROM_TORCH = flags.DEFINE_string("from_torch", None, "PyTorch file to read, a state_dict")
@@ -26,9 +27,9 @@ def main() -> None:
         case (str(source), str(target), None, None):
             config = command.read_flags(ModelConfig)
             variables = torch_weights.from_torch(config, torch_weights.read(Path(source)))
-            checkpoints.save_model(Path(target), config, variables)
+            models.save_model(Path(target), config, variables)
         case (None, None, str(source), str(target)):
-            config, variables = checkpoints.load_model(Path(source))
+            config, variables = models.load_model(Path(source))
             torch_weights.write(Path(target), torch_weights.to_torch(config, variables))
         case _:
             raise UserError(

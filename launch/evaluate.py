@@ -21,10 +21,10 @@ from launch import command
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates, evaluation, expansion, jobs, status
-from vaeiw_jax.experiments.cluster import RayEngine
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
-from vaeiw_jax.experiments.local import LocalEngine
+from vaeiw_jax.experiments.local_engine import LocalEngine
+from vaeiw_jax.experiments.ray_engine import RayEngine
 from vaeiw_jax.experiments.scheduling import Engine, Progress, Scheduler
 
 command.define_flags(EvaluationConfig)

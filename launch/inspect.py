@@ -1,6 +1,6 @@
 """Shows what a trained VAE has learned, how good its features are, and how a decision was made with them.
 
-    python -m launch.inspect --checkpoint=runs/mspacman-vae --frames=runs/MsPacman-frames --workdir=runs/inside
+    python -m launch.inspect --checkpoint=runs/mspacman-vae --screens=runs/MsPacman-screens --workdir=runs/inside
     python -m launch.inspect --checkpoint=runs/mspacman-vae --run=runs/mspacman-play --decision=30 --workdir=...
 
 Leaves a page, WORKDIR/index.html, that opens from disk, and its pictures one by one.
@@ -13,7 +13,7 @@ from absl import flags
 from launch import command
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.inspection.config import InspectConfig
-from vaeiw_jax.inspection.report import PAGE, inspect
+from vaeiw_jax.reports.inspection_report import PAGE, inspect
 
 command.define_flags(InspectConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where the page and the pictures go")

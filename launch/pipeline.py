@@ -18,13 +18,13 @@ import jax
 from absl import flags
 
 from launch import command, play_flags
-from vaeiw_jax import pipeline, pipeline_report
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.collecting import CollectConfig
-from vaeiw_jax.episodes import EpisodeConfig
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.experiments import estimates
-from vaeiw_jax.pipeline import PRESETS, PipelineConfig, Settings, Step
+from vaeiw_jax.experiments import estimates, pipeline
+from vaeiw_jax.experiments.pipeline import PRESETS, PipelineConfig, Settings, Step
+from vaeiw_jax.playing.collecting import CollectConfig
+from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.reports import pipeline_report
 from vaeiw_jax.vae.steps import TrainConfig
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "for everything (default: runs/GAME-pipeline)")
@@ -32,7 +32,7 @@ _PRESET = flags.DEFINE_string(
     "preset", "paper", "paper: as published; laptop: within two hours on two cores"
 )
 for _config in (PipelineConfig, CollectConfig, TrainConfig):  # which hold all the others
-    command.define_flags(_config, exclude=("frames", "start_from"))
+    command.define_flags(_config, exclude=("screens", "start_from"))
 flags.adopt_module_key_flags(play_flags)
 
 
@@ -48,7 +48,7 @@ def settings() -> tuple[PipelineConfig, Settings]:
     defaults = play_flags.episode_defaults()
     command.read_flags(CollectConfig, defaults | dict(told.collect))
     command.read_flags(EpisodeConfig, defaults | dict(told.play))
-    command.read_flags(TrainConfig, dict(told.train), frames="")
+    command.read_flags(TrainConfig, dict(told.train), screens="")
     return config, told
 
 

@@ -15,11 +15,12 @@ from absl import flags
 from tqdm import tqdm
 
 from launch import command, play_flags
-from vaeiw_jax import durable, runs, video
-from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import Decision
-from vaeiw_jax.runs import Run
+from vaeiw_jax.playing import runs, video
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.playing.runs import Run
 
 command.define_flags(EpisodeConfig)
 flags.adopt_module_key_flags(play_flags)

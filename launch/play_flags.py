@@ -6,10 +6,10 @@ from absl import flags
 
 from launch import command
 from vaeiw_jax.cores import usable_cores
-from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
-from vaeiw_jax.episodes import PROTOCOLS
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features.bprost import SETS as MASKABLE
+from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
+from vaeiw_jax.playing.episodes import PROTOCOLS
 
 _PROTOCOL = flags.DEFINE_string(
     "protocol",

@@ -1,6 +1,6 @@
 """Makes a trained model ready to ship: weights, config, learning curve, reconstructions, and a card that tells it all.
 
-    python -m launch.publish --run=runs/vaes/MsPacman --frames=runs/frames/MsPacman
+    python -m launch.publish --run=runs/vaes/MsPacman --screens=runs/screens/MsPacman
 
 `--features=vae` then finds it for its game.
 """
@@ -10,28 +10,29 @@ from pathlib import Path
 from absl import flags
 
 from launch import command
-from vaeiw_jax import durable, model_card
+from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.reports import model_card
 
 _RUN = flags.DEFINE_string(
     "run", None, "work directory of launch.train, finished or stopped after an epoch"
 )
-_FRAMES = flags.DEFINE_string("frames", None, "frame store of launch.collect it was trained on")
+_SCREENS = flags.DEFINE_string("screens", None, "screen store of launch.collect it was trained on")
 _TO = flags.DEFINE_string("to", None, "where to (default: checkpoints/GAME)")
 _NOTE = flags.DEFINE_string("note", "", "a sentence for the card, such as what else ran beside it")
 
 
 def main() -> None:
-    if _RUN.value is None or _FRAMES.value is None:
+    if _RUN.value is None or _SCREENS.value is None:
         raise UserError(
-            "--run and --frames are both needed: what was trained, and on which screens"
+            "--run and --screens are both needed: what was trained, and on which screens"
         )
     run = Path(_RUN.value)
     config = run / "config.json"
     game = durable.read_json(config).get("game") if config.exists() else None
     directory = Path(_TO.value) if _TO.value else SHIPPED / (game or run.name)
-    size = model_card.publish(run, Path(_FRAMES.value), directory, _NOTE.value)
+    size = model_card.publish(run, Path(_SCREENS.value), directory, _NOTE.value)
     print(f"{size / 1e6:.2f} MB in {directory}; its card: {directory / 'README.md'}")
 
 

@@ -8,7 +8,7 @@ source launch/environment.sh ""
 WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart}
 python -m launch.play --game=MsPacman --features=vae --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
 [ -e "$WORKDIR/inside/index.html" ] ||
-  python -m launch.inspect --checkpoint=checkpoints/MsPacman --run="$WORKDIR" --fresh_tree --num_frames=150 \
+  python -m launch.inspect --checkpoint=checkpoints/MsPacman --run="$WORKDIR" --fresh_tree --num_screens=150 \
     --workdir="$WORKDIR/inside"
 cat <<NEXT
 

@@ -9,9 +9,10 @@ from absl import flags
 from tqdm import tqdm
 
 from launch import command
-from vaeiw_jax import durable, runs, video
-from vaeiw_jax.episodes import EpisodeConfig, replay
+from vaeiw_jax import configs, durable
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.playing import runs, video
+from vaeiw_jax.playing.episodes import EpisodeConfig, replay
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "where the run was recorded", required=True)
 _GAME = flags.DEFINE_string("game", None, "the game, if the work directory has more than one")
@@ -23,7 +24,7 @@ _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated f
 def main() -> int | None:
     run = runs.find(Path(_WORKDIR.value), _GAME.value, _SEED.value)
     record = durable.read_json(run.record)
-    config = EpisodeConfig.from_dict(record["config"])
+    config = configs.from_settings(EpisodeConfig, record["config"])
     actions = durable.read_arrays(run.decisions)["actions"].tolist()
     score = 0.0
     for transition, _ in tqdm(

@@ -13,10 +13,10 @@ from absl import flags
 from tqdm import tqdm
 
 from launch import command
-from vaeiw_jax import video
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.experiments import report
-from vaeiw_jax.experiments.results import Results
+from vaeiw_jax.experiments.evaluation_results import Results
+from vaeiw_jax.playing import video
+from vaeiw_jax.reports import evaluation_report
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "of the evaluation", required=True)
 _OUTPUT = flags.DEFINE_string("output", None, "where the report goes (default: WORKDIR/report)")
@@ -44,7 +44,7 @@ def main() -> None:
     film(results, _VIDEOS.value)
     output = Path(_OUTPUT.value) if _OUTPUT.value else workdir / "report"
     made_with = shlex.join(["python", "-m", "launch.report", *sys.argv[1:]])
-    page = report.write(results, output, _COMPARE.value == "paper", made_with, print)
+    page = evaluation_report.write(results, output, _COMPARE.value == "paper", made_with, print)
     print(f"{len(results.played):,} runs: {page}")
 
 

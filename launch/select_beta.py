@@ -1,6 +1,6 @@
 """Chooses beta by the elbow of reconstruction against KL: trains a model per beta.
 
-    python -m launch.select_beta --frames=frames/pong --workdir=runs/pong --betas=1e-2,1e-3,1e-4
+    python -m launch.select_beta --screens=frames/pong --workdir=runs/pong --betas=1e-2,1e-3,1e-4
 
 All flags of launch.train but --beta work here too.
 """
@@ -11,9 +11,9 @@ from absl import flags
 
 from launch import command
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae.checkpoints import quiet_orbax
-from vaeiw_jax.vae.selection import select_beta
-from vaeiw_jax.vae.training import TrainConfig
+from vaeiw_jax.training.beta_selection import select_beta
+from vaeiw_jax.training.checkpoints import quiet_orbax
+from vaeiw_jax.training.loop import TrainConfig
 
 WORKDIR = flags.DEFINE_string("workdir", None, "folder for the models and the chart")
 BETAS = flags.DEFINE_list("betas", ["1e-2", "1e-3", "1e-4", "1e-5"], "weights of the KL to try")

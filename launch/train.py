@@ -1,6 +1,6 @@
 """Trains an autoencoder on collected frames.
 
-    python -m launch.train --frames=frames/pong --workdir=runs/pong
+    python -m launch.train --screens=frames/pong --workdir=runs/pong
 
 Run the same command again to go on after an interruption.
 """
@@ -14,11 +14,11 @@ import jax
 from absl import flags
 
 from launch import command
-from vaeiw_jax import runs
+from vaeiw_jax import provenance, workdirs
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.training.checkpoints import quiet_orbax
+from vaeiw_jax.training.loop import TrainConfig, train
 from vaeiw_jax.vae import sharding
-from vaeiw_jax.vae.checkpoints import quiet_orbax
-from vaeiw_jax.vae.training import TrainConfig, train
 
 WORKDIR = flags.DEFINE_string("workdir", None, "folder for checkpoints, metrics and the model")
 RESUME = flags.DEFINE_boolean("resume", True, "go on from the latest checkpoint in --workdir")
@@ -38,13 +38,13 @@ def main() -> int | None:
     sharding.connect(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
     workdir = Path(WORKDIR.value)
     started = time.time()
-    with runs.alone_in(workdir) if sharding.is_primary() else contextlib.nullcontext():
+    with workdirs.alone_in(workdir) if sharding.is_primary() else contextlib.nullcontext():
         result = train(config, workdir, resume=RESUME.value)
     if not sharding.is_primary():
         return None
     devices = [device.device_kind for device in jax.devices()]
     host = workdir / "trained.host.json"
-    runs.note_session(host, sys.orig_argv, started, until_step=result.step, devices=devices)
+    provenance.note_session(host, sys.orig_argv, started, until_step=result.step, devices=devices)
     if not result.finished:
         print(f"stopped at step {result.step}; run the same command again to go on")
         return 130

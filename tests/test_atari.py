@@ -154,7 +154,9 @@ def test_an_action_is_held_as_the_emulators_own_frame_skip_holds_it(game):
     emulator.setInt("frame_skip", 15)
     emulator.loadROM(ale_py.roms.get_rom_path(atari.rom_id(game)))
     power_on = emulator.cloneState()
-    emulator.act(0)  # in Qbert an emulator that has run before goes on one frame apart from a new one
+    emulator.act(
+        0
+    )  # in Qbert an emulator that has run before goes on one frame apart from a new one
     emulator.restoreState(power_on)
     actions = emulator.getMinimalActionSet()
     rng = np.random.default_rng(0)

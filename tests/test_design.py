@@ -25,5 +25,5 @@ def test_features_know_no_planner_and_no_emulator():
 
 
 def test_playing_waits_for_no_jax():
-    loaded = imported_by("vaeiw_jax.episodes, vaeiw_jax.features.vae, launch.play")
+    loaded = imported_by("vaeiw_jax.playing.episodes, vaeiw_jax.features.vae, launch.play")
     assert not loaded & {"jax", "flax", "orbax", "optax"}

@@ -1,168 +1,68 @@
-"""The frame store gives back what was put in, also after a crash, and names what is damaged."""
+"""Screens become frames as the emulator's grey palette and Pillow's resize say."""
 
-import json
-import multiprocessing
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
+import ale_py
+import jax
 import numpy as np
 import pytest
 from PIL import Image
 
 from tests.random_play import emulator, random_screens
-from vaeiw_jax import frames, screens
-from vaeiw_jax.errors import UserError
+from vaeiw_jax import frames
+
+GAMES = ("pong", "breakout", "ms_pacman", "assault", "video_pinball", "carnival")
 
 
-def test_a_store_gives_back_all_screens_in_order_with_the_game(tmp_path: Path) -> None:
-    played = random_screens("pong", 30)
-    assert frames.append(tmp_path, "pong", played[:20]) == 20
-    assert frames.append(tmp_path, "pong", played[20:]) == 30
-    loaded = frames.load(tmp_path)
-    assert loaded.game == "pong"
-    np.testing.assert_array_equal(loaded.screens, played)
-    assert frames.count(tmp_path) == 30
+@pytest.mark.parametrize("game", GAMES)
+def test_palettes_are_those_of_the_emulator(game: str) -> None:
+    ale: ale_py.ALEInterface = emulator(game)
+    actions = ale.getLegalActionSet()
+    for step in range(200):
+        ale.act(actions[step * 7 % len(actions)])
+        if step % 10 == 0:
+            screen = ale.getScreen()
+            np.testing.assert_array_equal(frames.GREY[screen], ale.getScreenGrayscale())
+            np.testing.assert_array_equal(frames.RGB[screen], ale.getScreenRGB())
 
 
-def test_many_screens_are_split_into_shards(tmp_path: Path) -> None:
-    many = np.repeat(random_screens("pong", 25), 100, axis=0)
-    frames.append(tmp_path, "pong", many)
-    assert len(list(tmp_path.glob("shard-*.npz"))) == 3
-    np.testing.assert_array_equal(frames.load(tmp_path).screens, many)
+@pytest.mark.parametrize("game", GAMES)
+def test_frames_agree_with_pillow_in_float_mode(game: str) -> None:
+    played = random_screens(game, 12)
+    ours = np.asarray(frames.from_screens(played))
+    for screen, frame in zip(played, ours, strict=True):
+        grey = Image.fromarray(frames.GREY[screen])
+        assert grey.mode == "F"
+        theirs = np.asarray(grey.resize((128, 128), Image.Resampling.BILINEAR))
+        np.testing.assert_allclose(frame * 255, theirs, atol=1e-3)
 
 
-def test_a_screen_takes_a_few_kilobytes(tmp_path: Path) -> None:
-    frames.append(tmp_path, "ms_pacman", random_screens("ms_pacman", 200))
-    size = sum(path.stat().st_size for path in tmp_path.iterdir())
-    assert 15_000 * size / 200 < 50e6
+def test_frames_agree_with_pillow_in_grey_mode_to_one_level() -> None:
+    played = random_screens("breakout", 12)
+    for screen, frame in zip(played, np.asarray(frames.from_screens(played)), strict=True):
+        grey = Image.fromarray(frames.GREY[screen].astype(np.uint8))
+        theirs = np.asarray(grey.resize((128, 128), Image.Resampling.BILINEAR), np.float32)
+        assert np.abs(frame * 255 - theirs).max() <= 1
 
 
-def test_a_truncated_shard_is_named(tmp_path: Path) -> None:
-    played = random_screens("pong", 10)
-    frames.append(tmp_path, "pong", played[:5])
-    frames.append(tmp_path, "pong", played[5:])
-    shard = tmp_path / "shard-000001.npz"
-    os.truncate(shard, shard.stat().st_size - 1)
-    with pytest.raises(UserError, match=r"shard-000001\.npz is torn"):
-        frames.load(tmp_path)
+def test_a_frame_does_not_depend_on_its_batch_nor_on_compilation() -> None:
+    played = random_screens("ms_pacman", 33)
+    together = np.asarray(jax.jit(frames.from_screens)(played))
+    alone = np.stack([np.asarray(frames.from_screens(screen)) for screen in played])
+    np.testing.assert_array_equal(together, alone)
 
 
-def test_a_missing_shard_is_named(tmp_path: Path) -> None:
-    frames.append(tmp_path, "pong", random_screens("pong", 5))
-    (tmp_path / "shard-000000.npz").unlink()
-    with pytest.raises(UserError, match=r"shard-000000\.npz is missing"):
-        frames.load(tmp_path)
+def test_noise_gives_exact_sums_whatever_the_order() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (2, 210, 160), dtype=np.uint8)
+    rows, row_sums = frames._resize_weights(210)
+    columns, column_sums = frames._resize_weights(160)
+    exact = rows.astype(np.int64) @ frames.GREY[noise].astype(np.int64) @ columns.T.astype(np.int64)
+    assert exact.max() < 2**24
+    scale = (1 / (255.0 * np.outer(row_sums, column_sums))).astype(np.float32)
+    np.testing.assert_array_equal(frames.from_screens(noise), exact.astype(np.float32) * scale)
 
 
-def test_a_reader_sees_the_store_as_of_the_manifest_while_a_shard_is_being_written(
-    tmp_path: Path,
-) -> None:
-    played = random_screens("pong", 10)
-    frames.append(tmp_path, "pong", played[:5])
-    (tmp_path / "shard-000001.npz").write_bytes(b"half a shard")
-    np.testing.assert_array_equal(frames.load(tmp_path).screens, played[:5])
-    frames.append(tmp_path, "pong", played[5:])
-    np.testing.assert_array_equal(frames.load(tmp_path).screens, played)
-
-
-def _append_one_by_one(directory: Path, value: int) -> None:
-    for _ in range(10):
-        frames.append(directory, "pong", np.full((1, 210, 160), value, np.uint8))
-
-
-def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    writers = [
-        context.Process(target=_append_one_by_one, args=(tmp_path, value)) for value in (2, 4)
-    ]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    values = frames.load(tmp_path).screens[:, 0, 0]
-    assert sorted(values) == [2] * 10 + [4] * 10
-
-
-def test_a_writer_killed_at_any_moment_leaves_a_readable_store(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; import numpy as np; from vaeiw_jax import frames\n"
-        "for value in range(100_000):\n"
-        "  screens = np.full((3, 210, 160), value % 128 * 2, np.uint8)\n"
-        "  frames.append(Path(sys.argv[1]), 'pong', screens)\n"
-        "  print(value, flush=True)\n"
-    )
-    writer = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
-    for _ in range(5):
-        appended = int(writer.stdout.readline())
-    writer.send_signal(signal.SIGKILL)
-    writer.wait()
-    writer.stdout.close()
-    loaded = frames.load(tmp_path).screens
-    assert len(loaded) >= 3 * (appended + 1)
-    expected = np.arange(len(loaded)) // 3 % 128 * 2
-    np.testing.assert_array_equal(loaded[:, 0, 0], expected)
-    frames.append(tmp_path, "pong", loaded[:1])
-    assert frames.count(tmp_path) == len(loaded) + 1
-
-
-def test_another_game_or_shape_is_refused(tmp_path: Path) -> None:
-    played = random_screens("pong", 3)
-    frames.append(tmp_path, "pong", played)
-    with pytest.raises(UserError, match="frames of 'pong', not of 'breakout'"):
-        frames.append(tmp_path, "breakout", played)
-    with pytest.raises(UserError, match="210x160 pixels, not of 250x160"):
-        frames.append(tmp_path, "pong", np.zeros((1, 250, 160), np.uint8))
-    with pytest.raises(UserError, match=r"not float32\[1, 210, 160\]"):
-        frames.append(tmp_path, "pong", np.zeros((1, 210, 160), np.float32))
-    assert frames.count(tmp_path) == 3
-
-
-def test_folders_without_frames_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="neither a frame store"):
-        frames.load(tmp_path)
-    with pytest.raises(UserError, match="there is no folder"):
-        frames.load(tmp_path / "absent")
-    (tmp_path / frames.MANIFEST).write_text(json.dumps({"format": "something else"}))
-    with pytest.raises(UserError, match="not the manifest of a frame store"):
-        frames.load(tmp_path)
-
-
-def test_coloured_png_files_give_the_palette_screens(tmp_path: Path) -> None:
-    ale = emulator("breakout")
-    expected = []
-    for number in range(3):
-        ale.act(1)
-        Image.fromarray(ale.getScreenRGB()).save(tmp_path / f"{number:03d}.png")
-        expected.append(ale.getScreen())
-    loaded = frames.load(tmp_path)
-    np.testing.assert_array_equal(loaded.screens, np.stack(expected))
-    assert loaded.game == ""
-
-
-def test_grey_png_files_give_the_same_frames(tmp_path: Path) -> None:
-    played = random_screens("ms_pacman", 4)
-    for number, screen in enumerate(played):
-        grey = screens.GREY[screen].astype(np.uint8)
-        Image.fromarray(grey).save(tmp_path / f"{number:03d}.png")
-    loaded = frames.load(tmp_path).screens
-    np.testing.assert_array_equal(screens.frames(loaded), screens.frames(played))
-
-
-def test_png_files_that_are_no_screens_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "b.png"
-    Image.fromarray(np.zeros((210, 160), np.uint8)).save(tmp_path / "a.png")
-    Image.fromarray(np.zeros((128, 128), np.uint8)).save(path)
-    with pytest.raises(UserError, match=r"b\.png has 128x128 pixels, but a\.png has 210x160"):
-        frames.load(tmp_path)
-    Image.fromarray(np.full((210, 160, 3), 77, np.uint8)).save(path)
-    with pytest.raises(UserError, match=r"b\.png has the colour #4d4d4d"):
-        frames.load(tmp_path)
-    path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(UserError, match=r"b\.png is not a whole PNG file"):
-        frames.load(tmp_path)
+def test_leading_dimensions_are_kept_and_frames_lie_between_zero_and_one() -> None:
+    played = random_screens("pong", 6).reshape(2, 3, 210, 160)
+    made = np.asarray(frames.from_screens(played))
+    assert made.shape == (2, 3, 128, 128)
+    assert made.dtype == np.float32
+    assert 0 <= made.min() <= made.max() <= 1

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.random_play import random_screens
-from vaeiw_jax import atari, model_card
+from vaeiw_jax import atari, models
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.features.vae import SHIPPED
-from vaeiw_jax.frames import FrameSet
 from vaeiw_jax.inspection import encoding
-from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.playing.screen_store import ScreenSet
+from vaeiw_jax.reports import model_card
 
 GAMES = sorted(path.name for path in SHIPPED.iterdir())
 
@@ -24,7 +24,7 @@ def test_the_games_that_every_user_meets_are_there():
 def test_a_model_is_small_and_its_card_is_about_it(game):
     directory = SHIPPED / game
     assert sum(path.stat().st_size for path in directory.iterdir()) <= model_card.MOST_BYTES
-    description = checkpoints.model_description(directory)
+    description = models.model_description(directory)
     assert description["about"]["game"] == game
     card = (directory / "README.md").read_text()
     assert description["weights"]["sha256"] in card
@@ -38,9 +38,9 @@ def test_a_model_is_small_and_its_card_is_about_it(game):
 @pytest.mark.parametrize("game", GAMES)
 def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game):
     directory = SHIPPED / game
-    model, variables = checkpoints.load_model(directory)
+    model, variables = models.load_model(directory)
     screens = random_screens(atari.rom_id(game), 40, seed=7)[10:]
-    frames = FrameSet(game, screens)
+    frames = ScreenSet(game, screens)
     encoded = encoding.encode(model, directory, FeaturesConfig("vae"), frames)
     different = len(np.unique(screens, axis=0))
     assert len(np.unique(encoded.bits, axis=0)) >= 0.9 * different

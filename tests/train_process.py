@@ -27,7 +27,7 @@ def start(
         f" --xla_force_host_platform_device_count={devices}",
     }
     return subprocess.Popen(
-        [sys.executable, "-m", module, f"--frames={frames}", f"--workdir={workdir}", *flags],
+        [sys.executable, "-m", module, f"--screens={frames}", f"--workdir={workdir}", *flags],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

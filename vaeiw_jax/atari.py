@@ -13,7 +13,7 @@ import ale_py.roms
 import numpy as np
 
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.planning.simulator import Transition
+from vaeiw_jax.planning.world import Transition
 
 ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
 

@@ -1,205 +1,77 @@
-"""The store between collecting and training: compressed shards of palette screens and a manifest.
+"""From a palette screen to a grey 128x128 frame: the one function that training and planning share.
 
-    frames/
-      manifest.json      game, shape of a screen; name, number of screens and SHA-256 of each shard
-      shard-000000.npz   "screens": uint8[n, 210, 160]
-
-A shard is written whole before the manifest names it and never changes afterwards, so a reader
-sees the store as of its manifest while a writer appends, and a crash at any moment loses only the
-screens being appended. What the manifest does not name does not exist.
+Grey is a lookup by palette byte; the resize is bilinear with antialiasing, as Pillow's BILINEAR,
+and therefore two fixed matrices. Both hold whole numbers (the weights over a common denominator),
+small enough that every sum is exact in float32: a frame depends on its screen alone, never on the
+batch it is in, the order of summation or the device.
 """
 
-import contextlib
-import dataclasses
-import fcntl
-import hashlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+import functools
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image
 
-from vaeiw_jax import durable
-from vaeiw_jax.errors import UserError
-from vaeiw_jax.screens import GREY, RGB
+if TYPE_CHECKING:
+    import jax  # takes half a second to load, and play makes its frames without it
 
-MANIFEST = "manifest.json"
-FORMAT = "vaeiw_jax frames 1"
-SHARD_SCREENS = 1000
+SCREEN_SHAPE = (210, 160)
+FRAME_SIZE = 128
+
+# The emulator's NTSC palette: a line per hue, dark to bright. A palette byte's lowest bit is idle.
+_COLOURS = """
+000000 4a4a4a 6f6f6f 8e8e8e aaaaaa c0c0c0 d6d6d6 ececec
+484800 69690f 86861d a2a22a bbbb35 d2d240 e8e84a fcfc54
+7c2c00 904811 a26221 b47a30 c3903d d2a44a dfb755 ecc860
+901c00 a33915 b55328 c66c3a d5824a e39759 f0aa67 fcbc74
+940000 a71a1a b83232 c84848 d65c5c e46f6f f08080 fc9090
+840064 97197a a8308f b846a2 c659b3 d46cc3 e07cd2 ec8ce0
+500084 68199a 7d30ad 9246c0 a459d0 b56ce0 c57cee d48cfc
+140090 331aa3 4e32b5 6848c6 7f5cd5 956fe3 a980f0 bc90fc
+000094 181aa7 2d32b8 4248c8 545cd6 656fe4 7580f0 8490fc
+001c88 183b9d 2d57b0 4272c2 548ad2 65a0e1 75b5ef 84c8fc
+003064 185080 2d6d98 4288b0 54a0c5 65b7d9 75cceb 84e0fc
+004030 18624e 2d8169 429e82 54b899 65d1ae 75e7c2 84fcd4
+004400 1a661a 328432 48a048 5cba5c 6fd26f 80e880 90fc90
+143c00 355f18 527e2d 6e9c42 87b754 9ed065 b4e775 c8fc84
+303800 505916 6d762b 88923e a0ab4f b7c25f ccd86e e0ec7c
+482c00 694d14 866a26 a28638 bb9f47 d2b656 e8cc63 fce070
+"""
+
+RGB = np.repeat(
+    np.frombuffer(bytes.fromhex("".join(_COLOURS.split())), np.uint8).reshape(128, 3), 2, axis=0
+)
+"""uint8[256, 3]: the colour of each palette byte."""
+
+GREY = np.rint(RGB @ np.array([0.2989, 0.587, 0.114])).astype(np.float32)
+"""float32[256]: the grey level of each palette byte, a whole number from 0 to 236."""
 
 
-@dataclasses.dataclass(frozen=True)
-class FrameSet:
-    """Screens to learn from."""
+def from_screens(screens: "jax.Array | np.ndarray") -> "jax.Array":
+    """screens: uint8[..., rows, columns] -> frames: float32[..., 128, 128], grey in [0, 1]."""
+    import jax
+    import jax.numpy as jnp
 
-    game: str  # empty where unknown
-    screens: np.ndarray  # uint8[N, rows, columns], palette bytes
+    rows, row_sums = _resize_weights(screens.shape[-2])
+    columns, column_sums = _resize_weights(screens.shape[-1])
+    grey = jnp.asarray(GREY)[screens]
+    sums = jnp.einsum(
+        "fr,...rc,gc->...fg", rows, grey, columns, precision=jax.lax.Precision.HIGHEST
+    )
+    scale = 1 / (255.0 * np.outer(row_sums, column_sums))
+    return sums * scale.astype(np.float32)
 
-    def digest(self) -> str:
-        """SHA-256 of the screens, in order."""
-        return hashlib.sha256(np.ascontiguousarray(self.screens).data).hexdigest()
 
+@functools.cache
+def _resize_weights(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of the resize, whole numbers in float32[128, size], and their sums float32[128].
 
-def append(directory: Path, game: str, screens: np.ndarray) -> int:
-    """Adds screens: uint8[n, rows, columns], all or none; returns how many the store then holds.
-
-    Writers take turns. A store holds screens of one game and one shape.
+    Output pixel i is centred on (i + 1/2) * size / 128 and weighs input pixels by a triangle that
+    falls to zero one output pixel (when enlarging: one input pixel) away. These weights are
+    fractions with one denominator, left out here.
     """
-    if screens.ndim != 3 or screens.dtype != np.uint8 or not len(screens):
-        raise UserError(
-            "screens are stored as uint8[n, rows, columns] with n > 0,"
-            f" not {screens.dtype}{list(screens.shape)}"
-        )
-    directory.mkdir(parents=True, exist_ok=True)
-    with _only_writer(directory):
-        manifest = _manifest_to_extend(directory, game, screens.shape[1:])
-        shards = manifest["shards"]
-        for start in range(0, len(screens), SHARD_SCREENS):
-            part = screens[start : start + SHARD_SCREENS]
-            path = directory / f"shard-{len(shards):06d}.npz"
-            durable.write_arrays(path, {"screens": part})
-            shards.append({"file": path.name, "screens": len(part), "sha256": _digest(path)})
-        durable.write_json(directory / MANIFEST, manifest)
-    return _count(manifest)
-
-
-def count(directory: Path) -> int:
-    """How many screens the store holds; 0 where there is none."""
-    return _count(_read_manifest(directory)) if (directory / MANIFEST).exists() else 0
-
-
-def load(directory: Path) -> FrameSet:
-    """Reads a frame store, each shard checked by its digest, or a folder of PNG files."""
-    if not directory.is_dir():
-        raise UserError(f"there is no folder {directory}; collect frames into it first")
-    if not (directory / MANIFEST).exists():
-        return load_png(directory)
-    manifest = _read_manifest(directory)
-    if not manifest["shards"]:
-        raise UserError(f"the frame store {directory} is empty; collect frames into it first")
-    shape = tuple(manifest["screen_shape"])
-    screens = np.empty((_count(manifest), *shape), np.uint8)
-    start = 0
-    for shard in manifest["shards"]:
-        screens[start : start + shard["screens"]] = _read_shard(directory, shard, shape)
-        start += shard["screens"]
-    return FrameSet(manifest["game"], screens)
-
-
-def load_png(directory: Path) -> FrameSet:
-    """Reads the PNG files of a folder, in the order of their names.
-
-    Each is an unscaled 8-bit image of the emulator's screen, all of one size: in the emulator's
-    NTSC colours, or in grey as `getScreenGrayscale` gives it. A grey level stands for the lowest
-    palette byte of that level, which makes the same frame. The game is unknown.
-    """
-    paths = sorted(directory.glob("*.png"))
-    if not paths:
-        raise UserError(
-            f"{directory} holds neither a frame store ({MANIFEST}) nor PNG files;"
-            " collect frames into it first"
-        )
-    first = _read_png(paths[0])
-    screens = np.empty((len(paths), *first.shape), np.uint8)
-    for row, path in enumerate(paths):
-        screen = _read_png(path)
-        if screen.shape != first.shape:
-            raise UserError(
-                f"{path} has {screen.shape[0]}x{screen.shape[1]} pixels, but {paths[0].name} has"
-                f" {first.shape[0]}x{first.shape[1]}; all frames of a folder must have one size"
-            )
-        screens[row] = screen
-    return FrameSet("", screens)
-
-
-@contextlib.contextmanager
-def _only_writer(directory: Path) -> Iterator[None]:
-    with (directory / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file closes, also by a crash
-        yield
-
-
-def _manifest_to_extend(directory: Path, game: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    if not (directory / MANIFEST).exists():
-        return {"format": FORMAT, "game": game, "screen_shape": list(shape), "shards": []}
-    manifest = _read_manifest(directory)
-    if manifest["game"] != game:
-        raise UserError(
-            f"{directory} holds frames of {manifest['game']!r}, not of {game!r};"
-            " keep each game in a folder of its own"
-        )
-    if manifest["screen_shape"] != list(shape):
-        raise UserError(
-            f"{directory} holds screens of {_by(manifest['screen_shape'])} pixels,"
-            f" not of {_by(shape)}; keep them in a folder of their own"
-        )
-    return manifest
-
-
-def _read_manifest(directory: Path) -> dict[str, Any]:
-    manifest = durable.read_json(directory / MANIFEST)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UserError(f"{directory / MANIFEST} is not the manifest of a frame store ({FORMAT!r})")
-    return manifest
-
-
-def _count(manifest: dict[str, Any]) -> int:
-    return sum(shard["screens"] for shard in manifest["shards"])
-
-
-def _read_shard(directory: Path, shard: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
-    path = directory / shard["file"]
-    try:
-        digest = _digest(path)
-    except FileNotFoundError as error:
-        raise UserError(f"{path} is missing, though {MANIFEST} names it; {_MEND}") from error
-    if digest != shard["sha256"]:
-        raise UserError(f"{path} is torn: its SHA-256 is not the one in {MANIFEST}; {_MEND}")
-    screens = durable.read_arrays(path)["screens"]
-    if screens.dtype != np.uint8 or screens.shape != (shard["screens"], *shape):
-        raise UserError(f"{path} holds {screens.dtype}{list(screens.shape)}, not screens; {_MEND}")
-    return screens
-
-
-_MEND = f"restore it, or take it out of {MANIFEST} and collect its screens again"
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _by(shape: tuple[int, ...] | list[int]) -> str:
-    return "x".join(map(str, shape))
-
-
-_PALETTE_OF_GREY = {int(level): byte for byte, level in reversed(list(enumerate(GREY)))}
-_PALETTE_OF_RGB = {
-    (int(r) << 16) + (int(g) << 8) + int(b): byte
-    for byte, (r, g, b) in reversed(list(enumerate(RGB)))
-}
-
-
-def _read_png(path: Path) -> np.ndarray:
-    """The palette screen uint8[rows, columns] that a PNG shows."""
-    try:
-        with Image.open(path) as image:
-            image.load()
-            if image.mode not in ("L", "P", "RGB", "RGBA"):
-                raise UserError(f"{path} has pixels of kind {image.mode}; 8-bit grey or RGB works")
-            grey = image.mode == "L"
-            pixels = np.asarray(image if grey else image.convert("RGB"), np.int64)
-    except (OSError, SyntaxError) as error:
-        raise UserError(f"{path} is not a whole PNG file ({error})") from error
-    if not grey:
-        pixels = pixels @ np.array([1 << 16, 1 << 8, 1])
-    palette = _PALETTE_OF_GREY if grey else _PALETTE_OF_RGB
-    values, positions = np.unique(pixels, return_inverse=True)
-    for value in values.tolist():
-        if value not in palette:
-            raise UserError(
-                f"{path} has the {f'grey level {value}' if grey else f'colour #{value:06x}'},"
-                " which the emulator's palette lacks; give unscaled screens of the emulator"
-            )
-    table = np.array([palette[value] for value in values.tolist()], np.uint8)
-    return table[positions].reshape(pixels.shape)
+    centres = (2 * np.arange(FRAME_SIZE)[:, None] + 1) * size
+    pixels = (2 * np.arange(size)[None, :] + 1) * FRAME_SIZE
+    weights = np.maximum(2 * max(size, FRAME_SIZE) - np.abs(pixels - centres), 0)
+    weights //= math.gcd(*weights.ravel().tolist())
+    return weights.astype(np.float32), weights.sum(axis=1).astype(np.float32)

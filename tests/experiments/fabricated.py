@@ -1,14 +1,14 @@
 """Records written by hand, so that what a report must say is known."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 from vaeiw_jax import durable
+from vaeiw_jax.configs import settings
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import PLAY, TRAIN
-from vaeiw_jax.runs import host, settings
+from vaeiw_jax.provenance import host
 
 Score = Callable[[str, str, int], float | None]
 """Of a method, a game and a seed; None for a run that is not finished."""
@@ -30,7 +30,7 @@ def write(
             made = {"game": job.game, "model": "ab" * 32, "steps": steps, "validation": None}
             durable.write_json(job.record, made | {"config": settings(job.config)})
         elif job.kind != PLAY:
-            durable.write_json(job.record, {"game": job.game, "frames": 15_000})
+            durable.write_json(job.record, {"game": job.game, "screens": 15_000})
         else:
             method = job.name.split("/")[1]
             points = score(method, job.game, job.seed)
@@ -49,10 +49,10 @@ def write(
                     "seed": job.seed,
                     "score": points,
                     "actions": 1000,
-                    "frames": 15_000,
+                    "emulator_frames": 15_000,
                     "stop": "action_limit" if capped(method, job.game) else "game_over",
                     "decisions": decisions,
-                    "config": dataclasses.asdict(job.config),
+                    "config": settings(job.config),
                 },
             )
             durable.write_json(job.host, host(["python"], 0.0))

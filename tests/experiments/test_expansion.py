@@ -93,7 +93,7 @@ def test_a_budget_in_nodes_leaves_nothing_to_the_clock():
 def test_a_protocol_is_everybodys_and_masks_only_what_can_be_masked():
     jobs = expand(EvaluationConfig("main", games="Pong", runs=1, protocol="rollout_iw"), HERE)
     plays = {job.name: job.config for job in jobs if job.kind == PLAY}
-    assert {config.max_frames for config in plays.values()} == {18_000}
+    assert {config.max_emulator_frames for config in plays.values()} == {18_000}
     assert plays["runs/rollout_iw_ra/Pong/seed-0"].features.background_mask
     assert not plays["runs/vae_iw_ra/Pong/seed-0"].features.background_mask
 

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 import pytest
 
-from vaeiw_jax import screens
+from vaeiw_jax import frames, models
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, Setting, create, vae
 from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.vae import checkpoints, codes, latents
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.vae import codes, latents
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -54,14 +54,14 @@ def saved(request, tmp_path_factory):
     model = MODELS[request.param]
     variables = variables_of(model)
     directory = tmp_path_factory.mktemp(request.param)
-    checkpoints.save_model(directory, model, variables, {"game": "Pong"})
+    models.save_model(directory, model, variables, {"game": "Pong"})
     return model, variables, directory
 
 
 @pytest.fixture
 def small(tmp_path):
     model = MODELS["15x15x20"]
-    checkpoints.save_model(tmp_path / "model", model, variables_of(model), {"game": "Pong"})
+    models.save_model(tmp_path / "model", model, variables_of(model), {"game": "Pong"})
     return tmp_path
 
 
@@ -82,7 +82,9 @@ def posteriors(saved, many_screens):
     """What the network, as JAX computes it, makes of the many screens."""
     model, variables, _ = saved
     encode = jax.jit(lambda frames: VAE(model).apply(variables, frames, False, method="encode"))
-    return [np.asarray(encode(screens.frames(screen[None])[..., None])) for screen in many_screens]
+    return [
+        np.asarray(encode(frames.from_screens(screen[None])[..., None])) for screen in many_screens
+    ]
 
 
 SETTINGS = {
@@ -142,7 +144,7 @@ def test_arithmetic_is_float32_whatever_a_model_was_trained_with(tmp_path, many_
     made = {}
     for dtype in ("float32", "bfloat16"):
         model = ModelConfig(dtype=dtype)
-        checkpoints.save_model(tmp_path / dtype, model, variables_of(model), {"game": "Pong"})
+        models.save_model(tmp_path / dtype, model, variables_of(model), {"game": "Pong"})
         features = create(FeaturesConfig(f"vae:{tmp_path / dtype}"), SETTING)
         made[dtype] = [features.atoms(seen(screen), None).tolist() for screen in many_screens]
     assert made["float32"] == made["bfloat16"]

@@ -8,13 +8,13 @@ import jax
 import numpy as np
 import pytest
 
-from vaeiw_jax import runs
+from vaeiw_jax import models
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.episodes import EpisodeConfig
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.runs import Run
-from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.playing import runs
+from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.playing.runs import Run
 from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -50,7 +50,7 @@ def model_of(tmp_path_factory) -> Callable[..., Path]:
         config = config or ModelConfig()
         if (game, config) not in saved:
             directory = tmp_path_factory.mktemp("model")
-            checkpoints.save_model(directory, config, random_variables(config), {"game": game})
+            models.save_model(directory, config, random_variables(config), {"game": game})
             saved[game, config] = directory
         return saved[game, config]
 

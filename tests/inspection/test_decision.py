@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from vaeiw_jax import durable, runs
+from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import bprost
 from vaeiw_jax.inspection import decision
 from vaeiw_jax.planning.tree import ROOT
+from vaeiw_jax.playing import runs
 from vaeiw_jax.vae.config import ModelConfig
 
 NO_MODEL = None

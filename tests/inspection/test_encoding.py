@@ -5,11 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from vaeiw_jax import models
 from vaeiw_jax.features import FeaturesConfig, Setting
 from vaeiw_jax.features.vae import VAEFeatures
-from vaeiw_jax.frames import FrameSet
 from vaeiw_jax.inspection import encoding
-from vaeiw_jax.vae import checkpoints, elbo, latents
+from vaeiw_jax.playing.screen_store import ScreenSet
+from vaeiw_jax.vae import elbo, latents
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -27,10 +28,10 @@ def test_a_code_made_of_quantised_features_has_those_features(bits):
 
 def test_frames_are_encoded_as_a_planner_would_and_decoded_both_ways(model_of, real_screens):
     directory = model_of()
-    model, variables = checkpoints.load_model(directory)
+    model, variables = models.load_model(directory)
     config = FeaturesConfig(f"vae:{directory}", threshold=0.6)
     screens = real_screens("Pong", 8)[::2]
-    encoded = encoding.encode(model, directory, config, FrameSet("Pong", screens))
+    encoded = encoding.encode(model, directory, config, ScreenSet("Pong", screens))
     features = VAEFeatures(config, Setting("Pong", (210, 160)))
     for screen, bits in zip(screens, encoded.bits, strict=True):
         atoms = features.atoms(SimpleNamespace(screen=screen), None)

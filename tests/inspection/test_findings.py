@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 
 from tests.inspection.conftest import random_variables
-from vaeiw_jax import frames
+from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.findings import look
-from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.playing import screen_store
 from vaeiw_jax.vae.config import ModelConfig
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"num_frames": 1}, "num_frames must be at least 2, not 1"),
-        ({"shown_frames": 0}, "shown_frames must be at least 1, not 0"),
+        ({"num_screens": 1}, "num_screens must be at least 2, not 1"),
+        ({"shown_screens": 0}, "shown_screens must be at least 1, not 0"),
         ({"alike_pixels": -1}, "alike_pixels must be 0 or more, not -1"),
         ({"threshold": 1.0}, "threshold must be above 0 and below 1, not 1.0"),
         ({"decision": 3}, "--decision is of a recorded run; say which with --run=WORKDIR"),
         ({"run": "here", "decision": -2}, "decision must be 0 or more, not -2"),
-        ({"frames": "here", "game": "Pong"}, "give --frames or --game"),
+        ({"screens": "here", "game": "Pong"}, "give --screens or --game"),
     ],
 )
 def test_nonsense_is_refused_in_a_sentence(values, said):
@@ -31,7 +31,7 @@ def test_nonsense_is_refused_in_a_sentence(values, said):
 
 def test_a_torn_model_is_refused_by_name(tmp_path):
     config = ModelConfig("15x15x1")
-    checkpoints.save_model(tmp_path, config, random_variables(config), {"game": "Pong"})
+    models.save_model(tmp_path, config, random_variables(config), {"game": "Pong"})
     (weights,) = tmp_path.glob("weights-*.npz")
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(UserError, match=f"{weights.name} is torn"):
@@ -40,12 +40,12 @@ def test_a_torn_model_is_refused_by_name(tmp_path):
 
 def test_a_model_that_names_no_game_needs_frames_or_a_game(tmp_path):
     config = ModelConfig("15x15x1")
-    checkpoints.save_model(tmp_path, config, random_variables(config))
-    with pytest.raises(UserError, match="give --frames or --game"):
+    models.save_model(tmp_path, config, random_variables(config))
+    with pytest.raises(UserError, match="give --screens or --game"):
         look(InspectConfig(str(tmp_path)))
 
 
 def test_a_store_of_one_frame_leaves_nothing_to_compare(tmp_path, model_of):
-    frames.append(tmp_path, "Pong", np.zeros((1, 210, 160), np.uint8))
+    screen_store.append(tmp_path, "Pong", np.zeros((1, 210, 160), np.uint8))
     with pytest.raises(UserError, match="a single frame"):
-        look(InspectConfig(str(model_of()), frames=str(tmp_path)))
+        look(InspectConfig(str(model_of()), screens=str(tmp_path)))

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from vaeiw_jax import frames
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.inspection import gathering
+from vaeiw_jax.playing import screen_store
 
 
 def test_a_short_game_is_a_function_of_its_seed():
@@ -18,12 +18,12 @@ def test_a_short_game_is_a_function_of_its_seed():
 
 def test_a_store_gives_evenly_spaced_screens_or_all_it_has(tmp_path):
     screens = np.arange(9, dtype=np.uint8)[:, None, None].repeat(210, 1).repeat(160, 2)
-    frames.append(tmp_path, "Pong", screens)
+    screen_store.append(tmp_path, "Pong", screens)
     assert gathering.from_store(tmp_path, 3, "Pong").screens[:, 0, 0].tolist() == [0, 4, 8]
     assert len(gathering.from_store(tmp_path, 100, "").screens) == 9
 
 
 def test_a_store_of_another_game_is_refused_by_name(tmp_path):
-    frames.append(tmp_path, "Pong", np.zeros((2, 210, 160), np.uint8))
+    screen_store.append(tmp_path, "Pong", np.zeros((2, 210, 160), np.uint8))
     with pytest.raises(UserError, match="frames of Pong, and the model was trained on MsPacman"):
         gathering.from_store(tmp_path, 2, "MsPacman")

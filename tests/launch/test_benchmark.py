@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.features.test_vae import variables_of
+from vaeiw_jax import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.results import Results
+from vaeiw_jax.benchmarks.measurements import Results
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import checkpoints
 from vaeiw_jax.vae.config import ModelConfig
 
 TINY = (
@@ -29,7 +29,7 @@ def workdir(tmp_path_factory):
     directory = tmp_path_factory.mktemp("benchmark")
     model = ModelConfig()
     kept = directory / "vaes" / "Pong"
-    checkpoints.save_model(kept / "vae" / "model", model, variables_of(model), {"game": "Pong"})
+    models.save_model(kept / "vae" / "model", model, variables_of(model), {"game": "Pong"})
     (kept / "done").touch()
     return directory
 

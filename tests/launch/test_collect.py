@@ -5,15 +5,15 @@ import sys
 import time
 from pathlib import Path
 
-from vaeiw_jax import frames
+from vaeiw_jax.playing import screen_store
 
 ROOT = Path(__file__).parent.parent.parent
 FLAGS = (
     "--game=Pong",
     "--features=ram",
     "--budget_nodes=20",
-    "--drawn_frames=19",
-    "--num_frames=2300",
+    "--drawn_screens=19",
+    "--num_screens=2300",
 )
 
 
@@ -28,7 +28,7 @@ def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp
             cwd=ROOT,
             stderr=subprocess.DEVNULL,
         )
-        while frames.count(disturbed) < stored:
+        while screen_store.count(disturbed) < stored:
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGSTOP)
@@ -37,8 +37,8 @@ def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert launch("collect", *FLAGS, f"--workdir={disturbed}").returncode == 0
-    expected = frames.load(undisturbed)
+    expected = screen_store.load(undisturbed)
     assert expected.game == "Pong"
-    assert frames.load(disturbed).digest() == expected.digest()
+    assert screen_store.load(disturbed).digest() == expected.digest()
     records = [json.loads((d / "collection.json").read_text()) for d in (undisturbed, disturbed)]
     assert records[0] == records[1]

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tests.vae import pairs
-from vaeiw_jax.vae import checkpoints
+from vaeiw_jax import models
 
 
 def convert(*flags: str) -> subprocess.CompletedProcess:
@@ -27,7 +27,7 @@ def test_weights_go_into_a_model_and_back(tmp_path) -> None:
         "--latent_kind=gaussian",
     )
     assert there.returncode == 0, there.stderr
-    assert checkpoints.load_model(tmp_path / "model")[0] == config
+    assert models.load_model(tmp_path / "model")[0] == config
 
     back = convert(f"--from_checkpoint={tmp_path / 'model'}", f"--to_torch={tmp_path / 'back.pt'}")
     assert back.returncode == 0, back.stderr

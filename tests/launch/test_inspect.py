@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from tests.inspection.conftest import random_variables
-from vaeiw_jax import frames
-from vaeiw_jax.vae import checkpoints
+from vaeiw_jax import models
+from vaeiw_jax.playing import screen_store
 from vaeiw_jax.vae.config import ModelConfig
 
 GAUSSIAN = ModelConfig("15x15x5", "gaussian")
@@ -19,7 +19,7 @@ GAUSSIAN = ModelConfig("15x15x5", "gaussian")
 def model(tmp_path_factory):
     directory = tmp_path_factory.mktemp("training")
     about = {"game": "Pong"}
-    checkpoints.save_model(directory / "model", GAUSSIAN, random_variables(GAUSSIAN), about)
+    models.save_model(directory / "model", GAUSSIAN, random_variables(GAUSSIAN), about)
     return directory
 
 
@@ -32,13 +32,13 @@ def refusal(done):
 def test_a_training_run_is_looked_into_with_the_frames_of_a_store(
     launch, model, real_screens, tmp_path
 ):
-    frames.append(tmp_path / "frames", "Pong", real_screens("Pong", 12))
+    screen_store.append(tmp_path / "frames", "Pong", real_screens("Pong", 12))
     done = launch(
         "inspect",
         f"--checkpoint={model}",
-        f"--frames={tmp_path / 'frames'}",
-        "--num_frames=9",
-        "--shown_frames=2",
+        f"--screens={tmp_path / 'frames'}",
+        "--num_screens=9",
+        "--shown_screens=2",
         "--quantisation_bits=6",
         f"--workdir={tmp_path / 'inside'}",
     )
@@ -60,8 +60,8 @@ def test_a_training_run_is_looked_into_with_the_frames_of_a_store(
 
 
 def test_what_cannot_be_looked_at_is_refused_in_a_sentence(launch, model, tmp_path):
-    frames.append(tmp_path / "frames", "Breakout", np.zeros((2, 210, 160), np.uint8))
-    given = (f"--checkpoint={model}", f"--frames={tmp_path / 'frames'}")
+    screen_store.append(tmp_path / "frames", "Breakout", np.zeros((2, 210, 160), np.uint8))
+    given = (f"--checkpoint={model}", f"--screens={tmp_path / 'frames'}")
     said = refusal(launch("inspect", *given, f"--workdir={tmp_path / 'inside'}"))
     assert "frames of Breakout, and the model was trained on Pong" in said
     assert "--checkpoint is missing" in refusal(launch("inspect"))

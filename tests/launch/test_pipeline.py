@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests import train_process
-from vaeiw_jax import frames, pipeline
-from vaeiw_jax.pipeline import PRESETS, PipelineConfig, Settings
+from vaeiw_jax.experiments import pipeline
+from vaeiw_jax.experiments.pipeline import PRESETS, PipelineConfig, Settings
+from vaeiw_jax.playing import screen_store
 
 FLAGS = (
     "--game=pong",
-    "--num_frames=24",
+    "--num_screens=24",
     "--collect_nodes=8",
     "--latent=15x15x4",
     "--epochs=1",
@@ -65,7 +66,7 @@ def test_a_pipeline_stopped_while_it_trains_goes_on_from_there(first: Path) -> N
     assert "iteration 1: score" in printed
     trained = json.loads((first / "vaes/1/trained.host.json").read_text())
     assert [session["until_step"] < 11 for session in trained["sessions"]] == [True, False]
-    assert frames.count(first / "frames/1") == 24
+    assert screen_store.count(first / "screens/1") == 24
     page = (first / "report.html").read_text()
     assert 'src="data:video/mp4' in page
     assert 'href="inside/1/index.html"' in page
@@ -82,8 +83,8 @@ def test_a_second_iteration_collects_with_the_first_vae_and_starts_from_it(
     assert "train a VAE on them for 1 epochs: done before" in done.stdout
     for number in (1, 2):
         assert f"iteration {number}: mean score" in done.stdout
-    collected = json.loads((workdir / "frames" / "2" / "collection.json").read_text())
-    assert collected["config"]["episode"]["features"]["features"] == f"vae:{workdir / 'vaes' / '1'}"
+    collected = json.loads((workdir / "screens" / "2" / "collection.json").read_text())
+    assert collected["config"]["features"] == f"vae:{workdir / 'vaes' / '1'}"
     trained = json.loads((workdir / "vaes" / "2" / "trained.json").read_text())
     assert trained["config"]["start_from"] == str(workdir / "vaes" / "1" / "model")
     models = {
@@ -96,13 +97,13 @@ def test_a_second_iteration_collects_with_the_first_vae_and_starts_from_it(
 def test_a_trained_model_is_published_with_its_card_and_found_again(
     launch, first: Path, tmp_path: Path
 ) -> None:
-    vae, store, to = first / "vaes/1", first / "frames/1", tmp_path / "published"
-    done = launch("publish", f"--run={vae}", f"--frames={store}", f"--to={to}", "--note=A test.")
+    vae, store, to = first / "vaes/1", first / "screens/1", tmp_path / "published"
+    done = launch("publish", f"--run={vae}", f"--screens={store}", f"--to={to}", "--note=A test.")
     assert done.returncode == 0, done.stderr
     card = (to / "README.md").read_text()
     assert "11 steps of 2 frames" in card
     assert "A test." in card
-    assert "python -m launch.train --frames=" in card
+    assert "python -m launch.train --screens=" in card
     assert "24 screens" in card
     for picture in ("reconstructions.png", "learning_curve.png"):
         assert (to / picture).read_bytes().startswith(b"\x89PNG")
@@ -115,7 +116,7 @@ def test_a_trained_model_is_published_with_its_card_and_found_again(
         f"--workdir={tmp_path / 'played'}",
     )
     assert played.returncode == 0, played.stderr
-    refused = launch("publish", f"--run={store}", f"--frames={store}", f"--to={to}")
+    refused = launch("publish", f"--run={store}", f"--screens={store}", f"--to={to}")
     assert "holds no model yet" in refused.stderr
 
 

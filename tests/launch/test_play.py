@@ -77,7 +77,7 @@ def test_the_protocol_fills_in_what_was_not_given(launch, tmp_path):
     assert settings["full_action_set"] is True
     assert settings["background_mask"] is True
     assert settings["noop_max"] == 30
-    assert settings["max_frames"] == 18_000
+    assert settings["max_emulator_frames"] == 18_000
     assert settings["discount"] == 0.9
     assert settings["budget_seconds"] is None
 

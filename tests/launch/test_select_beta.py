@@ -7,9 +7,9 @@ import pytest
 
 from tests import train_process
 from tests.random_play import random_screens
-from vaeiw_jax import frames
-from vaeiw_jax.vae import selection
-from vaeiw_jax.vae.selection import Tradeoff, elbow
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.training import beta_selection
+from vaeiw_jax.training.beta_selection import Tradeoff, elbow
 
 CURVE = [
     Tradeoff(1e-2, kl=10, excess_bce=1000),
@@ -40,12 +40,12 @@ def test_without_an_elbow_the_best_reconstruction_is_picked(errors: tuple[float,
 
 
 def test_the_chart_is_a_png() -> None:
-    assert selection._draw(elbow(CURVE)).startswith(b"\x89PNG")
+    assert beta_selection._draw(elbow(CURVE)).startswith(b"\x89PNG")
 
 
 def test_each_beta_is_trained_and_the_choice_is_printed_and_drawn(tmp_path: Path) -> None:
     store, workdir = tmp_path / "frames", tmp_path / "run"
-    frames.append(store, "breakout", random_screens("breakout", 5))
+    screen_store.append(store, "breakout", random_screens("breakout", 5))
     flags = ("--batch_size=2", "--epochs=2", "--learning_rate=1e-3", "--picture_every=0")
     process = train_process.start(
         store, workdir, "--betas=300,1,1e-4", *flags, module="launch.select_beta"

@@ -10,8 +10,9 @@ import pytest
 
 from tests import train_process
 from tests.random_play import random_screens
-from vaeiw_jax import frames
-from vaeiw_jax.vae import checkpoints, metrics
+from vaeiw_jax import models
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.training import metrics
 from vaeiw_jax.vae.architecture import variable_shapes
 
 STEPS = 10
@@ -22,7 +23,7 @@ FLAGS = ("--epochs=2", "--batch_size=2", "--checkpoint_every=2", "--picture_ever
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve screens: one to validate on, five batches of two to train on."""
     directory = tmp_path_factory.mktemp("frames")
-    frames.append(directory, "breakout", random_screens("breakout", 12))
+    screen_store.append(directory, "breakout", random_screens("breakout", 12))
     return directory
 
 
@@ -65,14 +66,14 @@ def test_a_run_leaves_everything_in_its_work_directory(whole_run: Path) -> None:
 
 def test_the_model_is_that_of_the_best_validation(whole_run: Path) -> None:
     best = min(metrics.validations(whole_run), key=lambda line: line["loss"])
-    about = checkpoints.model_description(whole_run / "model")["about"]
+    about = models.model_description(whole_run / "model")["about"]
     assert about["validation"]["step"] == best["step"]
     assert about["game"] == "breakout"
 
 
 def assert_same_run(workdir: Path, expected: Path) -> None:
     """Parameters bit for bit, metrics line by line."""
-    (config, ours), (_, theirs) = (checkpoints.load_model(d / "model") for d in (workdir, expected))
+    (config, ours), (_, theirs) = (models.load_model(d / "model") for d in (workdir, expected))
     for name in variable_shapes(config):
         ours_leaf, theirs_leaf = ours, theirs
         for part in name.split("/"):
@@ -127,6 +128,6 @@ def test_mistakes_are_said_in_a_sentence(tmp_path: Path) -> None:
     code, _, err = train_process.finish(process)
     assert code == 1
     assert err.strip() == (
-        f"error: {tmp_path} holds neither a frame store (manifest.json) nor PNG files;"
+        f"error: {tmp_path} holds neither a screen store (manifest.json) nor PNG files;"
         " collect frames into it first"
     )

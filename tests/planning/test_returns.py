@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaeiw_jax.planning.returns import action_values, best_action, returns, utility
-from vaeiw_jax.planning.simulator import Transition
 from vaeiw_jax.planning.tree import Tree
+from vaeiw_jax.planning.world import Transition
 
 
 def tree_of(edges, num_actions=3):

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaeiw_jax.planning.simulator import Transition
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
+from vaeiw_jax.planning.world import Transition
 
 
 def grown(draws, num_actions=3) -> Tree:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tests.vae.torch_reference import ReferenceVAE
-from vaeiw_jax.vae import torch_weights
+from vaeiw_jax.training import torch_weights
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import Dropout
 

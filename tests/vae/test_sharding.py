@@ -8,9 +8,11 @@ import pytest
 
 from tests import train_process
 from tests.random_play import random_screens
-from vaeiw_jax import frames
+from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import checkpoints, metrics, sharding
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.training import metrics
+from vaeiw_jax.vae import sharding
 
 FLAGS = ("--epochs=1", "--batch_size=8", "--picture_every=0", "--validation_share=0.2")
 NAMES = ("loss", "bce", "kl", "mse")
@@ -20,7 +22,7 @@ NAMES = ("loss", "bce", "kl", "mse")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Thirty screens: three batches of eight to train on, a partial batch to validate on."""
     directory = tmp_path_factory.mktemp("frames")
-    frames.append(directory, "pong", random_screens("pong", 30))
+    screen_store.append(directory, "pong", random_screens("pong", 30))
     return directory
 
 
@@ -75,7 +77,7 @@ def test_two_processes_give_the_losses_of_one(
         code, _, err = train_process.finish(process)
         assert code == 0, err
     assert_same_losses(tmp_path, on_one_device)
-    checkpoints.load_model(tmp_path / "model")
+    models.load_model(tmp_path / "model")
 
 
 def test_incomplete_addresses_are_refused() -> None:

@@ -11,10 +11,10 @@ from vaeiw_jax import features
 from vaeiw_jax.atari import AtariConfig, Snapshot
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.results import Results, geometric_mean
-from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax.benchmarks.measurements import Results, geometric_mean
 from vaeiw_jax.features import FeaturesConfig, Setting
 from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
 SUITE, PART = "features", "milliseconds"
 SETS = ("basic", "bpros", "bprost", "ram", "vae")

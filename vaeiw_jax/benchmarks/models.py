@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vaeiw_jax import frames
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.collecting import CollectConfig, Collector
-from vaeiw_jax.episodes import EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.features.vae import SHIPPED
 from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.vae import checkpoints, compilation
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.playing.collecting import CollectConfig, Collector
+from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.training import checkpoints
+from vaeiw_jax.training.loop import train
+from vaeiw_jax.vae import compilation
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
-from vaeiw_jax.vae.training import train
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def find_or_train(game: str, directory: Path, brief: BriefTraining = BRIEF) -> t
     workdir = directory / game
     model = workdir / "vae" / "model"
     if not (workdir / "done").exists():
-        _collect(game, workdir / "frames", brief.screens)
-        _train(workdir / "frames", workdir / "vae", brief)
+        _collect(game, workdir / "screens", brief.screens)
+        _train(workdir / "screens", workdir / "vae", brief)
         (workdir / "done").touch()
     return f"vae:{model}", str(brief)
 
@@ -59,15 +60,15 @@ def find_or_train(game: str, directory: Path, brief: BriefTraining = BRIEF) -> t
 def _collect(game: str, store: Path, number: int) -> None:
     planner = PlannerConfig(budget_seconds=None, budget_nodes=50)
     episode = EpisodeConfig(AtariConfig(game), planner, FeaturesConfig("basic"))
-    if not (store / frames.MANIFEST).exists() or frames.count(store) < number:
-        Collector(CollectConfig(episode, num_frames=number), store).collect()
+    if not (store / screen_store.MANIFEST).exists() or screen_store.count(store) < number:
+        Collector(CollectConfig(episode, num_screens=number), store).collect()
 
 
 def _train(store: Path, workdir: Path, brief: BriefTraining) -> None:
     checkpoints.quiet_orbax()
     compilation.keep_compiled_code()  # every game's training is the same code
     config = TrainConfig(
-        frames=str(store),
+        screens=str(store),
         model=ModelConfig(latent=brief.latent),
         epochs=brief.epochs,
         batch_size=brief.batch_size,

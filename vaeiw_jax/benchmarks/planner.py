@@ -18,12 +18,12 @@ from tqdm import tqdm
 
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import PLANNER_PARTS, BenchmarkConfig
+from vaeiw_jax.benchmarks.measurements import Results, geometric_mean
 from vaeiw_jax.benchmarks.others import DISTURBED, Others
 from vaeiw_jax.benchmarks.players import Player, Way
-from vaeiw_jax.benchmarks.results import Results, geometric_mean
 from vaeiw_jax.cores import usable_cores
-from vaeiw_jax.emulators import default_emulators, default_rollouts_in_flight
-from vaeiw_jax.episodes import LATE_SECONDS
+from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
+from vaeiw_jax.playing.episodes import LATE_SECONDS
 
 SUITE = "planner"
 OPENING_NODES = 20

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import runs
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.playing import runs
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
 
 @dataclass(frozen=True)

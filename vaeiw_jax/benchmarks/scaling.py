@@ -9,8 +9,8 @@ from tqdm import tqdm
 
 from vaeiw_jax.benchmarks import models, planner
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.measurements import Results
 from vaeiw_jax.benchmarks.players import Player, Way
-from vaeiw_jax.benchmarks.results import Results
 from vaeiw_jax.cores import usable_cores
 
 SUITE = "scaling"

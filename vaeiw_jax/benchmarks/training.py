@@ -12,10 +12,10 @@ import numpy as np
 from tqdm import tqdm
 
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.results import Results
+from vaeiw_jax.benchmarks.measurements import Results
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.training.loop import TrainConfig, Trainer
 from vaeiw_jax.vae import steps
-from vaeiw_jax.vae.training import TrainConfig, Trainer
 
 SUITE, PART = "train", "seconds"
 JAX, TORCH, CHANNELS_LAST = "jax", "PyTorch", "PyTorch, channels last"
@@ -26,7 +26,7 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
     name = f"{config.model.latent}, batch {config.batch_size}"
     if not results.missing(SUITE, PART, [name]):
         return
-    training = TrainConfig(frames="", model=config.model, batch_size=config.batch_size)
+    training = TrainConfig(screens="", model=config.model, batch_size=config.batch_size)
     functions = {
         JAX: _jax_step(training),
         TORCH: _torch_step(training, channels_last=False),

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from vaeiw_jax import durable
-from vaeiw_jax.collecting import CollectConfig
-from vaeiw_jax.episodes import EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments.jobs import Job
+from vaeiw_jax.playing.collecting import CollectConfig
+from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
 NODE_SECONDS = {"basic": 0.003, "bpros": 0.004, "bprost": 0.005, "ram": 0.003, "vae": 0.012}
@@ -24,7 +24,7 @@ IMAGE_SECONDS = 0.13
 def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
     """The seconds of each job, by name, if its games go on to the limit on actions and it has so many cores."""
     frames = {
-        job.name: job.config.num_frames for job in jobs if isinstance(job.config, CollectConfig)
+        job.name: job.config.num_screens for job in jobs if isinstance(job.config, CollectConfig)
     }
 
     def seconds(job: Job) -> float:
@@ -38,12 +38,12 @@ def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
 
 
 def collecting(config: CollectConfig) -> float:
-    decisions = math.ceil(config.num_frames / (config.root_frames + config.drawn_frames))
+    decisions = math.ceil(config.num_screens / (config.root_screens + config.drawn_screens))
     return START_SECONDS + decisions * _decision(config.episode)
 
 
-def training(config: TrainConfig, num_frames: int, cpus: int) -> float:
-    images = num_frames * (1 - config.validation_share) * config.epochs
+def training(config: TrainConfig, num_screens: int, cpus: int) -> float:
+    images = num_screens * (1 - config.validation_share) * config.epochs
     return START_SECONDS + images * IMAGE_SECONDS / cpus
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax import atari, durable
-from vaeiw_jax.episodes import PROTOCOLS, EpisodeConfig
+from vaeiw_jax.configs import from_settings
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
-from vaeiw_jax.experiments.jobs import from_settings
 from vaeiw_jax.features import FEATURE_SETS
 from vaeiw_jax.features.bprost import SETS as MASKABLE
 from vaeiw_jax.planning.config import PLANNERS
+from vaeiw_jax.playing.episodes import PROTOCOLS, EpisodeConfig
 
 VAE_SOURCES = ("train", "shipped")
 
@@ -69,7 +69,7 @@ class EvaluationConfig:
             "help": "train: collect frames and train VAEs; shipped: use those of the project"
         },
     )
-    num_frames: int = field(default=15_000, metadata={"help": "screens each VAE is trained on"})
+    num_screens: int = field(default=15_000, metadata={"help": "screens each VAE is trained on"})
     collect_nodes: int | None = field(
         default=None,
         metadata={

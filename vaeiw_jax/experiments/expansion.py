@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax.collecting import CollectConfig
-from vaeiw_jax.episodes import EpisodeConfig
+from vaeiw_jax.configs import from_settings, settings
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
-from vaeiw_jax.experiments.jobs import COLLECT, KINDS, PLAY, TRAIN, Job, from_settings
-from vaeiw_jax.runs import settings
+from vaeiw_jax.experiments.jobs import COLLECT, KINDS, PLAY, TRAIN, Job
+from vaeiw_jax.playing.collecting import CollectConfig
+from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
@@ -40,14 +40,14 @@ def _vae_jobs(config: EvaluationConfig, method: Method, game: str, store: Path) 
     if method.vae is None or config.vae == "shipped":
         return []
     collect_config = _collect_config(config, game)
-    collect = Job(COLLECT, f"frames/{game}-{_digest(collect_config)}", store, game, collect_config)
+    collect = Job(COLLECT, f"screens/{game}-{_digest(collect_config)}", store, game, collect_config)
     train_config = TrainConfig(
-        frames=str(collect.directory),
+        screens=str(collect.directory),
         model=method.vae,
         epochs=config.epochs,
         batch_size=config.batch_size,
     )
-    portable = dataclasses.replace(train_config, frames=collect.name)
+    portable = dataclasses.replace(train_config, screens=collect.name)
     name = f"vaes/{game}-{_describe(method.vae)}-{_digest(portable)}"
     return [collect, Job(TRAIN, name, store, game, train_config, needs=(collect.name,))]
 
@@ -59,7 +59,7 @@ def _collect_config(config: EvaluationConfig, game: str) -> CollectConfig:
     play = from_settings(
         EpisodeConfig, dict(catalogue.ROLLOUT_IW_RA.settings) | budget | {"game": game}
     )
-    return CollectConfig(play, num_frames=config.num_frames)
+    return CollectConfig(play, num_screens=config.num_screens)
 
 
 def _play_jobs(

@@ -3,27 +3,26 @@
 A job's name is where its files are, below its home: the work directory, or for frames and VAEs the store, which several
 work directories may share.
 
-    frames/<game>-<digest>            a frame store
+    screens/<game>-<digest>           a screen store
     vaes/<game>-<latents>-<digest>    a training run
     runs/<method>/<game>/             a work directory of launch.play, with one record per seed
     logs/ locks/ running/ failed/     by job: what it said, who has it, how far it is, why it failed
 """
 
-import dataclasses
 import json
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vaeiw_jax import durable
-from vaeiw_jax.episodes import EpisodeConfig
+from vaeiw_jax import configs, durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.runs import Run, settings
+from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.playing.runs import Run
 
 if TYPE_CHECKING:
-    from vaeiw_jax.collecting import CollectConfig
+    from vaeiw_jax.playing.collecting import CollectConfig
     from vaeiw_jax.vae.steps import TrainConfig
 
 Config = TypeVar("Config")
@@ -95,7 +94,7 @@ class Job:
             "name": self.name,
             "home": str(self.home),
             "game": self.game,
-            "config": settings(self.config),
+            "config": configs.settings(self.config),
             "seed": self.seed,
         }
         return json.dumps(values)
@@ -103,14 +102,14 @@ class Job:
     @classmethod
     def from_json(cls, text: str) -> "Job":
         values = json.loads(text)
-        config: Any = from_settings(_config_class(values["kind"]), values.pop("config"))
+        config: Any = configs.from_settings(_config_class(values["kind"]), values.pop("config"))
         return cls(**values | {"home": Path(values["home"]), "config": config})
 
 
 def _config_class(kind: str) -> type:
     """What the job's config is; those who only play need not wait for JAX."""
     if kind == COLLECT:
-        from vaeiw_jax.collecting import CollectConfig
+        from vaeiw_jax.playing.collecting import CollectConfig
 
         return CollectConfig
     if kind == TRAIN:
@@ -118,19 +117,6 @@ def _config_class(kind: str) -> type:
 
         return TrainConfig
     return EpisodeConfig
-
-
-def from_settings(config_class: type[Config], settings: Mapping[str, Any]) -> Config:
-    """A config, and the configs inside it, from settings by flag name: what `runs.settings` undoes."""
-    hints = typing.get_type_hints(config_class)
-    values: dict[str, Any] = {}
-    for entry in dataclasses.fields(config_class):  # type: ignore[arg-type]
-        kind = hints[entry.name]
-        if dataclasses.is_dataclass(kind):
-            values[entry.name] = from_settings(typing.cast(type, kind), settings)
-        elif entry.name in settings:
-            values[entry.name] = settings[entry.name]
-    return config_class(**values)
 
 
 def count(jobs: Iterable[Job]) -> dict[str, int]:

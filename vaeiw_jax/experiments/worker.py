@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import durable, runs
-from vaeiw_jax.episodes import EpisodeConfig
+from vaeiw_jax import durable, provenance
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments import cores
+from vaeiw_jax.experiments import core_locks
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job
+from vaeiw_jax.playing import runs
+from vaeiw_jax.playing.episodes import EpisodeConfig
 
 DONE, FAILED, BUSY, STOPPED = 0, 1, 75, 130
 """How it ends: done; failed; another process has the job; told to stop, and saved."""
@@ -47,17 +48,17 @@ def perform(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int]
 
 
 def _collect(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int], None]) -> bool:
-    from vaeiw_jax.collecting import CollectConfig, Collector  # JAX takes seconds to load
+    from vaeiw_jax.playing.collecting import CollectConfig, Collector
 
     config = job.config
     assert isinstance(config, CollectConfig)
     started = time.time()
     collector = Collector(config, job.directory, job.seed)
     if not collector.collect(
-        lambda collector: tell(collector.count, config.num_frames), interrupted
+        lambda collector: tell(collector.count, config.num_screens), interrupted
     ):
         return False
-    runs.note_session(job.host, sys.orig_argv, started)
+    provenance.note_session(job.host, sys.orig_argv, started)
     durable.write_json(job.record, collector.record())
     return True
 
@@ -78,15 +79,15 @@ def _play(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int], 
 
 def _train(job: Job, interrupted: Callable[[], bool], tell: Callable[[int, int], None]) -> bool:
     """Training shows its progress in its log, and sees to SIGTERM itself."""
-    from vaeiw_jax.vae import checkpoints, training
+    from vaeiw_jax.training import checkpoints, loop
 
-    assert isinstance(job.config, training.TrainConfig)
+    assert isinstance(job.config, loop.TrainConfig)
     checkpoints.quiet_orbax()
     started = time.time()
-    result = training.train(job.config, job.directory)
+    result = loop.train(job.config, job.directory)
     if not result.finished:
         return False
-    runs.note_session(job.host, sys.orig_argv, started)
+    provenance.note_session(job.host, sys.orig_argv, started)
     return True
 
 
@@ -182,7 +183,7 @@ def work(job: Job, cpus: int) -> int:
         if job.is_done():
             return DONE
         with (
-            cores.pinned(cpus, job.timed, wish) as on_cores,
+            core_locks.pinned(cpus, job.timed, wish) as on_cores,
             Heartbeat(job, on_cores) as heartbeat,
         ):
             finished = not wish() and perform(job, wish, heartbeat.tell)

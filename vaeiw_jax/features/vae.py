@@ -18,11 +18,12 @@ from typing import Protocol
 import numba
 import numpy as np
 
+from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
-from vaeiw_jax.vae import checkpoints, codes
+from vaeiw_jax.features.patch_encoder import FastEncoder
+from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.fast_encoder import FastEncoder
 
 SHIPPED = Path(__file__).parent.parent.parent / "checkpoints"
 """The trained models that come with the project, one folder per game."""
@@ -50,7 +51,7 @@ class VAEFeatures:
 
     def __init__(self, config: FeaturesConfig, setting: Setting):
         directory = model_directory(config.features, setting.game)
-        self._model, variables = checkpoints.load_model(directory)
+        self._model, variables = models.load_model(directory)
         self._warn_of_another_game(directory, setting.game)
         if config.sample_features and self._model.latent_kind != "bernoulli":
             raise UserError(
@@ -66,7 +67,7 @@ class VAEFeatures:
 
     @staticmethod
     def _warn_of_another_game(directory: Path, game: str) -> None:
-        trained_on = checkpoints.model_description(directory)["about"].get("game")
+        trained_on = models.model_description(directory)["about"].get("game")
         if trained_on and trained_on != game:
             warnings.warn(f"{directory} was trained on {trained_on}, not on {game}", stacklevel=4)
 
@@ -147,9 +148,7 @@ def model_directory(name: str, game: str) -> Path:
         directory = Path(given)
         return directory / "model" if (directory / "model").is_dir() else directory
     if not (SHIPPED / game).is_dir():
-        shipped = ", ".join(
-            sorted(path.parent.name for path in SHIPPED.glob(f"*/{checkpoints.CONFIG}"))
-        )
+        shipped = ", ".join(sorted(path.parent.name for path in SHIPPED.glob(f"*/{models.CONFIG}")))
         raise UserError(
             f"no VAE of {game} comes with the project (there is {shipped or 'none'}); train one with launch.train "
             "and use --features=vae:DIRECTORY"
@@ -159,4 +158,4 @@ def model_directory(name: str, game: str) -> Path:
 
 def identity(name: str, game: str) -> str:
     """The model that is meant, by its digest instead of its place."""
-    return f"vae:{checkpoints.model_description(model_directory(name, game))['weights']['sha256']}"
+    return f"vae:{models.model_description(model_directory(name, game))['weights']['sha256']}"

@@ -11,15 +11,15 @@ class InspectConfig:
     """Which model, on which screens, and which decision of which recorded run."""
 
     checkpoint: str = field(metadata={"help": "the model: a folder that launch.train wrote"})
-    frames: str | None = field(
+    screens: str | None = field(
         default=None,
-        metadata={"help": "frame store to look at; unless given, a short game is played"},
+        metadata={"help": "screen store to look at; unless given, a short game is played"},
     )
     game: str | None = field(
-        default=None, metadata={"help": "the game to play for frames; unless given, the model's"}
+        default=None, metadata={"help": "the game to play for screens; unless given, the model's"}
     )
-    num_frames: int = field(default=400, metadata={"help": "how many frames to look at"})
-    shown_frames: int = field(default=6, metadata={"help": "how many of them to show one by one"})
+    num_screens: int = field(default=400, metadata={"help": "how many screens to look at"})
+    shown_screens: int = field(default=6, metadata={"help": "how many of them to show one by one"})
     shown_features: int = field(
         default=6,
         metadata={"help": "how many features to show of each kind: most, least, restless"},
@@ -35,7 +35,7 @@ class InspectConfig:
     quantisation_bits: int = field(
         default=4, metadata={"help": "Gaussian: bits that number the bin of a latent's mean"}
     )
-    seed: int = field(default=0, metadata={"help": "of the game played for frames"})
+    seed: int = field(default=0, metadata={"help": "of the game played for screens"})
     run: str | None = field(
         default=None,
         metadata={"help": "work directory of launch.play: a decision of a run in it is shown too"},
@@ -59,9 +59,9 @@ class InspectConfig:
 
     def __post_init__(self) -> None:
         self.features()  # which checks threshold and bits
-        if self.num_frames < 2:
-            raise UserError(f"num_frames must be at least 2, not {self.num_frames}; try 400")
-        for name in ("shown_frames", "shown_features"):
+        if self.num_screens < 2:
+            raise UserError(f"num_screens must be at least 2, not {self.num_screens}; try 400")
+        for name in ("shown_screens", "shown_features"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}; try 6")
         for name in ("alike_pixels", "seed", "run_seed"):
@@ -69,8 +69,8 @@ class InspectConfig:
                 raise UserError(f"{name} must be 0 or more, not {getattr(self, name)}")
         if self.decision is not None and self.decision < 0:
             raise UserError(f"decision must be 0 or more, not {self.decision}; they count from 0")
-        if self.frames and self.game:
-            raise UserError("frames come from a store or from a game; give --frames or --game")
+        if self.screens and self.game:
+            raise UserError("screens come from a store or from a game; give --screens or --game")
         for name in ("run_game", "decision", "fresh_tree"):
             if not self.run and getattr(self, name) not in (None, False):
                 raise UserError(f"--{name} is of a recorded run; say which with --run=WORKDIR")

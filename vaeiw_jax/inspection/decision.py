@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import durable
-from vaeiw_jax.episodes import Episode, EpisodeConfig
+from vaeiw_jax import configs, durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import vae
 from vaeiw_jax.planning import Decision
 from vaeiw_jax.planning.novelty import NO_KEY
 from vaeiw_jax.planning.returns import returns
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
-from vaeiw_jax.runs import Run
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.playing.runs import Run
 
 EARLY = 50
 """Unless told otherwise, the decision is chosen among so many at the start, which are soon reached again."""
@@ -105,7 +105,7 @@ def replan(
     """
     record = durable.read_json(run.record)
     recorded = durable.read_arrays(run.decisions)
-    config = _with_model(EpisodeConfig.from_dict(record["config"]), model, run)
+    config = _with_model(configs.from_settings(EpisodeConfig, record["config"]), model, run)
     number = _chosen(number, recorded, run)
     why_fresh = ""
     if fresh:

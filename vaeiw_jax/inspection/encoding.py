@@ -11,10 +11,10 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from vaeiw_jax import screens as screens_lib
+from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.features import FeaturesConfig, Setting
 from vaeiw_jax.features.vae import VAEFeatures
-from vaeiw_jax.frames import FrameSet
+from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae import latents
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
@@ -54,11 +54,11 @@ class Decoded:
 
 
 def encode(
-    model: ModelConfig, directory: Path, config: FeaturesConfig, frame_set: FrameSet
+    model: ModelConfig, directory: Path, config: FeaturesConfig, screen_set: ScreenSet
 ) -> Encoded:
     """The features of screens, by the very function that a planner calls."""
-    screens = frame_set.screens
-    setting = Setting(frame_set.game, (screens.shape[1], screens.shape[2]))
+    screens = screen_set.screens
+    setting = Setting(screen_set.game, (screens.shape[1], screens.shape[2]))
     features = VAEFeatures(config, setting)
     bits = np.zeros((len(screens), features.num_features), np.bool_)
     for row, screen in tqdm(zip(bits, screens, strict=True), "encoding", **_bar(len(screens))):
@@ -66,7 +66,7 @@ def encode(
     shape: tuple[int, ...] = (model.height, model.width, model.channels)
     if model.latent_kind == "gaussian":
         shape += (config.quantisation_bits,)
-    frames = np.concatenate([screens_lib.frames(screen[None]) for screen in screens])
+    frames = np.concatenate([frames_lib.from_screens(screen[None]) for screen in screens])
     return Encoded(screens, frames, bits, shape)
 
 

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from vaeiw_jax import runs
+from vaeiw_jax import models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.vae import model_directory
-from vaeiw_jax.frames import FrameSet
 from vaeiw_jax.inspection import decision, encoding, gathering, quality
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.inspection.encoding import Decoded, Encoded
 from vaeiw_jax.inspection.quality import Quality
-from vaeiw_jax.vae import checkpoints
+from vaeiw_jax.playing import runs
+from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae.config import ModelConfig
 
 DECODED_FRAMES = 64
@@ -50,7 +50,7 @@ class Findings:
 
     def shown(self) -> np.ndarray:
         """int[n]: which of the decoded frames to show one by one, evenly spaced."""
-        number = min(self.config.shown_frames, len(self.decoded_rows))
+        number = min(self.config.shown_screens, len(self.decoded_rows))
         return np.linspace(0, len(self.decoded_rows) - 1, number).astype(int)
 
     def numbers(self) -> dict[str, Any]:
@@ -72,15 +72,15 @@ class Findings:
 def look(config: InspectConfig) -> Findings:
     """Looks at a model with the frames, and at the decision, that the config names."""
     directory = model_directory(f"vae:{config.checkpoint}", "")
-    model, variables = checkpoints.load_model(directory)
-    description = checkpoints.model_description(directory)
+    model, variables = models.load_model(directory)
+    description = models.model_description(directory)
     replanned = _decision(config, directory) if config.run else None
-    frame_set = _frames(config, str(description["about"].get("game") or ""))
+    screen_set = _frames(config, str(description["about"].get("game") or ""))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
-        encoded = encoding.encode(model, directory, config.features(directory), frame_set)
+        encoded = encoding.encode(model, directory, config.features(directory), screen_set)
     judged = quality.judge(encoded.screens, encoded.bits, config.alike_pixels)
-    number = min(max(config.shown_frames, DECODED_FRAMES), len(encoded.screens))
+    number = min(max(config.shown_screens, DECODED_FRAMES), len(encoded.screens))
     rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)
     decoded = encoding.decode(model, variables, encoded, rows)
     return Findings(
@@ -88,7 +88,7 @@ def look(config: InspectConfig) -> Findings:
         directory=directory,
         model=model,
         description=description,
-        game=frame_set.game,
+        game=screen_set.game,
         encoded=encoded,
         quality=judged,
         decoded_rows=rows,
@@ -97,15 +97,15 @@ def look(config: InspectConfig) -> Findings:
     )
 
 
-def _frames(config: InspectConfig, model_game: str) -> FrameSet:
-    if config.frames:
-        return gathering.from_store(Path(config.frames), config.num_frames, model_game)
+def _frames(config: InspectConfig, model_game: str) -> ScreenSet:
+    if config.screens:
+        return gathering.from_store(Path(config.screens), config.num_screens, model_game)
     game = config.game or model_game
     if not game:
         raise UserError(
-            f"the model {config.checkpoint} does not say what game it was trained on; give --frames or --game"
+            f"the model {config.checkpoint} does not say what game it was trained on; give --screens or --game"
         )
-    return gathering.from_play(game_name(rom_id(game)), config.num_frames, config.seed)
+    return gathering.from_play(game_name(rom_id(game)), config.num_screens, config.seed)
 
 
 def _decision(config: InspectConfig, directory: Path) -> Replanned:

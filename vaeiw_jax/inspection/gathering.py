@@ -1,31 +1,31 @@
-"""The screens to look at: from a frame store, or from a short game."""
+"""The screens to look at: from a screen store, or from a short game."""
 
 from pathlib import Path
 
 import numpy as np
 
-from vaeiw_jax import frames
 from vaeiw_jax.atari import AtariConfig, game_name, rom_id
-from vaeiw_jax.episodes import Episode, EpisodeConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.frames import FrameSet
 from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.playing.screen_store import ScreenSet
 
 _BUDGET_NODES = 20
 _NODES_SHOWN = 3
 """Screens taken from the nodes of each decision, beside its root's."""
 
 
-def from_store(directory: Path, number: int, model_game: str) -> FrameSet:
+def from_store(directory: Path, number: int, model_game: str) -> ScreenSet:
     """`number` screens of a store, evenly spaced; all of them, if there are fewer.
 
     Args:
-      directory: a frame store, or a folder of PNG files.
+      directory: a screen store, or a folder of PNG files.
       number: how many.
       model_game: what the model was trained on, empty if it does not say.
     """
-    stored = frames.load(directory)
+    stored = screen_store.load(directory)
     if stored.game and model_game and stored.game != model_game:
         raise UserError(
             f"{directory} holds frames of {stored.game}, and the model was trained on {model_game}; "
@@ -35,10 +35,10 @@ def from_store(directory: Path, number: int, model_game: str) -> FrameSet:
         raise UserError(f"{directory} holds a single frame; at least 2 are needed to compare")
     number = min(number, len(stored.screens))
     chosen = np.linspace(0, len(stored.screens) - 1, number).astype(int)
-    return FrameSet(stored.game or model_game, stored.screens[chosen])
+    return ScreenSet(stored.game or model_game, stored.screens[chosen])
 
 
-def from_play(game: str, number: int, seed: int) -> FrameSet:
+def from_play(game: str, number: int, seed: int) -> ScreenSet:
     """`number` screens of a game played by RolloutIW with few nodes: a function of its arguments.
 
     Each decision gives its root's screen and some of those it looked ahead to.
@@ -58,4 +58,4 @@ def from_play(game: str, number: int, seed: int) -> FrameSet:
             screens.extend(seen[: number - len(screens)])
             episode.act(decision)
         seed += 1
-    return FrameSet(game_name(rom_id(game)), np.stack(screens))
+    return ScreenSet(game_name(rom_id(game)), np.stack(screens))

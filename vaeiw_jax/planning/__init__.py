@@ -3,7 +3,7 @@
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.planner import Decision, Planner
 from vaeiw_jax.planning.search import Statistics
-from vaeiw_jax.planning.simulator import PlainWorld, Transition, World
+from vaeiw_jax.planning.world import PlainWorld, Transition, World
 
 __all__ = [
     "Decision",

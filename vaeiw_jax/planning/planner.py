@@ -14,8 +14,8 @@ from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.planning.returns import action_values, best_action
 from vaeiw_jax.planning.rollout_iw import rollout_iw
 from vaeiw_jax.planning.search import NO_SEARCH, Search, Statistics
-from vaeiw_jax.planning.simulator import Transition, World
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
+from vaeiw_jax.planning.world import Transition, World
 
 SEARCHES: dict[str, Callable[[Search], str]] = {
     "rollout_iw": rollout_iw,

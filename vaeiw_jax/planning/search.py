@@ -11,8 +11,8 @@ import numpy as np
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import NO_KEY, NoveltyTable
 from vaeiw_jax.planning.returns import utility
-from vaeiw_jax.planning.simulator import World
 from vaeiw_jax.planning.tree import ROOT, Tree
+from vaeiw_jax.planning.world import World
 
 SECONDS = "seconds"
 NODES = "nodes"

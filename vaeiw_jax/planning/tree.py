@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax.planning.novelty import NO_KEY
-from vaeiw_jax.planning.simulator import Transition
+from vaeiw_jax.planning.world import Transition
 
 ROOT = 0
 """The root's index, in every tree."""

@@ -12,7 +12,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from vaeiw_jax.screens import FRAME_SIZE
+from vaeiw_jax.frames import FRAME_SIZE
 from vaeiw_jax.vae import convolutions, latents
 from vaeiw_jax.vae.architecture import (
     DECODER_KERNELS,

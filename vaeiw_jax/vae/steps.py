@@ -17,7 +17,7 @@ import numpy as np
 import optax
 from jax.scipy.special import xlog1py, xlogy
 
-from vaeiw_jax import screens as screens_lib
+from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import elbo, latents
 from vaeiw_jax.vae.config import ModelConfig
@@ -33,7 +33,7 @@ _INIT, _ORDER, _STEP, _VALIDATION, _PICTURE = range(5)
 class TrainConfig:
     """How to train. The defaults are the paper's Table 2; the published code gives the epochs."""
 
-    frames: str = dataclasses.field(metadata={"help": "frame store or folder of PNG files"})
+    screens: str = dataclasses.field(metadata={"help": "screen store or folder of PNG files"})
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     epochs: int = dataclasses.field(default=100, metadata={"help": "passes over the frames"})
     batch_size: int = dataclasses.field(default=64, metadata={"help": "frames per step"})
@@ -115,7 +115,7 @@ def create_train_state(config: TrainConfig) -> TrainState:
 
     @jax.jit  # compiled, the forward pass that Flax traces is not computed
     def init(key: jax.Array) -> TrainState:
-        frames = jnp.zeros((1, screens_lib.FRAME_SIZE, screens_lib.FRAME_SIZE, 1))
+        frames = jnp.zeros((1, frames_lib.FRAME_SIZE, frames_lib.FRAME_SIZE, 1))
         noise = latents.noise(config.model, key, 1)
         variables = VAE(config.model).init(key, frames, noise, False)
         return TrainState(
@@ -132,20 +132,20 @@ def create_train_state(config: TrainConfig) -> TrainState:
     return init(key)
 
 
-def epoch_order(config: TrainConfig, num_frames: int, epoch: jax.Array | int) -> jax.Array:
+def epoch_order(config: TrainConfig, num_screens: int, epoch: jax.Array | int) -> jax.Array:
     """The batches of an epoch, int32[steps, batch_size]; the last, partial batch is dropped."""
-    steps = steps_per_epoch(config, num_frames)
-    order = jax.random.permutation(jax.random.fold_in(_key(config, _ORDER), epoch), num_frames)
+    steps = steps_per_epoch(config, num_screens)
+    order = jax.random.permutation(jax.random.fold_in(_key(config, _ORDER), epoch), num_screens)
     return order[: steps * config.batch_size].reshape(steps, config.batch_size)
 
 
-def steps_per_epoch(config: TrainConfig, num_frames: int) -> int:
-    if num_frames < config.batch_size:
+def steps_per_epoch(config: TrainConfig, num_screens: int) -> int:
+    if num_screens < config.batch_size:
         raise UserError(
-            f"there are {num_frames} frames to train on, fewer than a batch of"
+            f"there are {num_screens} frames to train on, fewer than a batch of"
             f" {config.batch_size}; collect more or take a smaller --batch_size"
         )
-    return num_frames // config.batch_size
+    return num_screens // config.batch_size
 
 
 def train_step(
@@ -168,7 +168,7 @@ def train_step(
       The state after the step and the metrics of the batch (scalars).
     """
     batch = screens[order[state.step % len(order)]]
-    frames = constrain(screens_lib.frames(batch)[..., None])
+    frames = constrain(frames_lib.from_screens(batch)[..., None])
     noise_key, dropout_key = jax.random.split(jax.random.fold_in(_key(config, _STEP), state.step))
     noise = latents.noise(config.model, noise_key, len(frames))
     progress = state.step / (config.epochs * len(order))
@@ -255,7 +255,7 @@ def eval_step(
       constrain: puts the batch of frames on the devices.
     """
     model = config.model
-    frames = constrain(screens_lib.frames(screens[indices])[..., None])
+    frames = constrain(frames_lib.from_screens(screens[indices])[..., None])
     noise_key = jax.random.fold_in(_key(config, _VALIDATION), batch)
     noise = latents.noise(model, noise_key, len(frames))
     output: Any = VAE(model).apply(variables, frames, noise, False)

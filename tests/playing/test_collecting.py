@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+
+from vaeiw_jax.atari import AtariConfig
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import FeaturesConfig
+from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.playing import collecting, screen_store
+from vaeiw_jax.playing.collecting import CollectConfig, Collector
+from vaeiw_jax.playing.episodes import EpisodeConfig
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(collecting, "BATCH", 20)
+
+
+def config(game="Pong", planner="rollout_iw", max_actions=15_000, **others):
+    episode = EpisodeConfig(
+        AtariConfig(game),
+        PlannerConfig(planner, budget_seconds=None, budget_nodes=10),
+        FeaturesConfig("ram"),
+        max_actions,
+    )
+    return CollectConfig(episode, **{"num_screens": 64} | others)
+
+
+def collected(config, directory):
+    collector = Collector(config, directory)
+    assert collector.collect()
+    return screen_store.load(directory).screens, collector
+
+
+def test_a_decision_gives_its_root_and_some_of_the_nodes_it_generated(tmp_path, monkeypatch):
+    """The root's screen is the one played on; the others are those of new nodes, each once."""
+    screens, _ = collected(config(num_screens=15), tmp_path)
+    collector = Collector(config(num_screens=15), tmp_path / "again")
+    for decision in range(3):
+        episode = collector.episode
+        before, kept = episode.snapshot.screen.tobytes(), episode.planner.tree.size
+        root, *drawn = (screen.tobytes() for screen in screens[5 * decision : 5 * decision + 5])
+        assert root == before
+        choice = episode.planner.decide()
+        new = [s.screen.tobytes() for s in episode.planner.tree.snapshots[kept:]]
+        assert set(drawn) <= set(new)
+        episode.act(choice)
+
+
+def test_there_are_exactly_as_many_frames_as_were_asked_for(tmp_path):
+    screens, collector = collected(config(num_screens=33), tmp_path)
+    assert len(screens) == collector.count == 33
+    assert screens.shape[1:] == (210, 160)
+
+
+def test_a_store_can_be_made_to_grow(tmp_path):
+    first, _ = collected(config(num_screens=30), tmp_path / "grown")
+    grown, _ = collected(config(num_screens=60), tmp_path / "grown")
+    assert len(grown) == 60
+    assert (grown[:30] == first).all()
+
+
+@pytest.mark.parametrize("crash_in", ["write_arrays", "write_json", "between"])
+def test_a_crash_at_any_write_neither_loses_nor_repeats_a_screen(tmp_path, monkeypatch, crash_in):
+    expected, _ = collected(config(), tmp_path / "undisturbed")
+    for survived in range(1, 5):
+        directory = tmp_path / f"{crash_in}-{survived}"
+        with monkeypatch.context() as patch:
+            crash_after(patch, crash_in, survived)
+            with pytest.raises(MemoryError):
+                Collector(config(), directory).collect()
+        screens, _ = collected(config(), directory)
+        assert (screens == expected).all()
+
+
+def crash_after(patch, where, survived):
+    """Lets the process die at the given write, once so many of its kind went well."""
+    names = {"write_arrays": "durable.write_arrays", "write_json": "durable.write_json"}
+    name = names.get(where, "screen_store.append")
+    module, attribute = name.split(".")
+    module = getattr(collecting, module)
+    real, calls = getattr(module, attribute), []
+
+    def dying(*arguments):
+        calls.append(arguments)
+        if len(calls) > survived - (where == "between"):
+            raise MemoryError
+        return real(*arguments)
+
+    patch.setattr(module, attribute, dying)
+
+
+def test_duplicates_are_counted_and_dropped_on_request(tmp_path):
+    kept, collector = collected(config("MsPacman", num_screens=60), tmp_path / "kept")
+    distinct = len({screen.tobytes() for screen in kept})
+    assert collector.duplicates == 60 - distinct > 0
+    unique, collector = collected(
+        config("MsPacman", num_screens=60, drop_duplicates=True), tmp_path / "dropped"
+    )
+    assert len({screen.tobytes() for screen in unique}) == len(unique) == 60
+    assert collector.duplicates == 0
+
+
+def test_episode_follows_episode(tmp_path):
+    _, collector = collected(config(max_actions=3, num_screens=40), tmp_path)
+    assert len(collector.scores) == 2
+    assert collector.record()["finished_episodes"] == 2
+    assert collector.episode.seed == 2
+
+
+def test_random_play_gives_the_screens_it_passes(tmp_path):
+    screens, collector = collected(config(planner="random", num_screens=30), tmp_path)
+    assert len(screens) == len(collector.episode.actions) == 30
+    assert len(np.unique(screens, axis=0)) > 5
+
+
+def test_a_store_of_other_settings_is_refused(tmp_path):
+    collected(config(num_screens=5), tmp_path)
+    with pytest.raises(UserError, match="drawn_screens=4, and this run has drawn_screens=2"):
+        Collector(config(drawn_screens=2), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"num_screens": 0}, "num_screens must be at least 1"),
+        ({"root_screens": 2}, "root_screens must be 0 or 1"),
+        ({"root_screens": 0, "drawn_screens": 0}, "nothing would be collected"),
+        ({"drawn_screens": -1}, "drawn_screens must be 0 or more"),
+        ({"planner": "random", "root_screens": 0}, "no nodes to draw from"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(settings, sentence):
+    with pytest.raises(UserError, match=sentence):
+        config(**settings)

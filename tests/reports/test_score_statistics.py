@@ -1,0 +1,109 @@
+"""Against numbers worked out by hand, and against the paper's own counts."""
+
+import math
+
+import numpy as np
+import pytest
+
+from vaeiw_jax.experiments import paper
+from vaeiw_jax.reports import score_statistics, score_tables
+
+
+def counts(table, name):
+    return tuple(getattr(column, name) for column in score_tables.of_paper(table).columns)
+
+
+@pytest.mark.parametrize(
+    ("table", "best"),
+    [
+        ("main_0.5s", (2, 14, 39)),
+        ("latent_size", (29, 20)),
+        ("continuous_vs_discrete", (11, 18, 22)),  # the paper prints 10, 18, 23
+        ("beta", (19, 29)),
+        ("risk_aversion", (16, 32)),
+        ("no_risk_aversion", (15, 32)),
+        ("budget_0.5s_vs_32s", (11, 37)),
+        ("budget_32s", (19, 29)),
+        ("learning_methods", (20, 12, 19)),
+    ],
+)
+def test_the_papers_scores_give_the_papers_counts_of_the_best(table, best):
+    assert counts(table, "best") == best
+
+
+def test_the_papers_scores_give_the_papers_counts_above_human():
+    """For IW the paper prints 4 and 4."""
+    assert counts("main_0.5s", "above_human") == (7, 22, 25)
+    assert counts("main_0.5s", "above_75_percent") == (7, 26, 28)
+
+
+def test_the_papers_tables_are_all_there():
+    assert len(paper.table("main_0.5s").games) == 55
+    assert len(paper.table("learning_methods").games) == 51
+    assert len(paper.human_scores()) == len(paper.random_scores()) == 48
+    assert paper.table("main_0.5s").scores["vae_iw_ra"]["Asterix"] == 999_500
+    assert "Asterix" in paper.table("main_0.5s").capped["vae_iw_ra"]
+    assert "Alien" not in paper.table("main_0.5s").capped["vae_iw_ra"]
+
+
+def test_the_standard_error_of_two_runs_is_half_their_distance():
+    assert score_statistics.standard_error([10, 20]) == pytest.approx(5.0)
+    assert score_statistics.standard_error([10]) is None
+
+
+def test_ties_count_for_both():
+    scores = {"a": {"x": 1.0, "y": 2.0}, "b": {"x": 1.0, "y": 3.0}}
+    assert score_statistics.best_counts(scores, ["x", "y"]) == {"a": 1, "b": 2}
+
+
+def test_normalised_scores_go_from_random_to_human():
+    assert score_statistics.normalised(-20.7, -20.7, 9.3) == 0
+    assert score_statistics.normalised(9.3, -20.7, 9.3) == pytest.approx(100)
+    assert score_statistics.normalised(4.2, -20.7, 9.3) == pytest.approx(83)  # VAE-IW in Pong
+
+
+def test_the_interquartile_mean_is_that_of_the_middle_half():
+    assert score_statistics.interquartile_mean(
+        np.array([100.0, 1, 2, 3, 4, 5, 6, -50])
+    ) == pytest.approx(3.5)
+
+
+def test_the_bootstrap_draws_within_games():
+    """Two games whose runs are all alike: drawing them again changes nothing, though the games differ."""
+    same = score_statistics.bootstrap([[1.0, 1.0], [9.0, 9.0]], score_statistics.overall_mean)
+    assert (same.low, same.value, same.high) == (5, 5, 5)
+    spread = score_statistics.bootstrap([[0.0, 2.0], [9.0, 9.0]], score_statistics.overall_mean)
+    assert (spread.low, spread.value, spread.high) == (4.5, 5, 5.5)
+
+
+def test_the_wilson_interval_of_eight_of_ten():
+    """By hand: (0.8 + 0.19207) / 1.38415 = 0.71674, give or take 1.41598 * sqrt(0.016 + 0.0096036) = 0.22657."""
+    interval = score_statistics.wilson(8, 10)
+    assert interval.value == 0.8
+    assert interval.low == pytest.approx(0.4902, abs=2e-4)
+    assert interval.high == pytest.approx(0.9433, abs=2e-4)
+
+
+def test_the_share_of_games_won_counts_a_tie_as_half():
+    share = score_statistics.share_won(
+        {"a": 2, "b": 1, "c": 1, "d": 9}, {"a": 1, "b": 1, "c": 3, "e": 1}
+    )
+    assert (share.won, share.tied, share.lost) == (1, 1, 1)
+    assert share.interval.value == 0.5
+
+
+def test_runs_are_paired_by_game_and_seed():
+    ours = {(game, seed): 10.0 + seed for game in "abcdefgh" for seed in (0, 1)}
+    theirs = {key: value - 1 for key, value in ours.items()} | {("z", 0): 5.0}
+    paired = score_statistics.paired(ours, theirs)
+    assert (paired.pairs, paired.won, paired.tied, paired.lost, paired.games) == (16, 16, 0, 0, 8)
+    assert paired.p_value == pytest.approx(2 / 2**8)  # all eight games of one sign, two-sided
+    few = score_statistics.paired({("a", 0): 1.0}, {("a", 0): 2.0})
+    assert math.isnan(few.p_value)
+
+
+def test_rank_correlation_of_opposite_orders():
+    rho, p = score_statistics.rank_correlation([1, 2, 3, 4, 5], [50, 40, 30, 20, 10])
+    assert rho == pytest.approx(-1)
+    assert p < 0.01
+    assert score_statistics.rank_correlation([1, 2], [2, 1]) is None

@@ -1,0 +1,249 @@
+"""Training on real screens: batches, steps, validation, interruptions that change something."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests import train_process
+from tests.random_play import random_screens
+from vaeiw_jax import frames
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.models import save_model
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.training import loop, metrics
+from vaeiw_jax.training.loop import TrainConfig, Trainer
+from vaeiw_jax.vae import elbo, latents, steps
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.networks import VAE
+
+CONFIG = TrainConfig(screens="", batch_size=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_compilations() -> None:
+    jax.config.update("jax_compilation_cache_dir", str(train_process.COMPILED))
+
+
+@pytest.fixture(scope="module")
+def state() -> steps.TrainState:
+    return jax.device_get(steps.create_train_state(CONFIG))
+
+
+def test_the_split_is_seeded_whole_and_ninetyfive_to_five() -> None:
+    training_part, validation_part = steps.split(CONFIG, 15_000)
+    assert (len(training_part), len(validation_part)) == (14_250, 750)
+    together = np.concatenate([training_part, validation_part])
+    np.testing.assert_array_equal(np.sort(together), np.arange(15_000))
+    np.testing.assert_array_equal(steps.split(CONFIG, 15_000)[1], validation_part)
+    other = steps.split(dataclasses.replace(CONFIG, seed=1), 15_000)[1]
+    assert not np.array_equal(other, validation_part)
+
+
+def test_epochs_are_shuffled_differently_and_drop_the_last_partial_batch() -> None:
+    first, second = (np.asarray(steps.epoch_order(CONFIG, 101, epoch)) for epoch in range(2))
+    assert first.shape == (50, 2)
+    for order in (first, second):
+        assert len(np.unique(order)) == 100
+        assert 0 <= order.min() <= order.max() <= 100
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(first, steps.epoch_order(CONFIG, 101, 0))
+
+
+def test_steps_in_one_call_equal_steps_in_calls_of_their_own(state: steps.TrainState) -> None:
+    played = jnp.asarray(random_screens("pong", 4))
+    order = steps.epoch_order(CONFIG, 4, 0)
+    together, metrics_together = jax.jit(functools.partial(steps.train_steps, CONFIG, 2))(
+        state, played, order
+    )
+    single = jax.jit(functools.partial(steps.train_steps, CONFIG, 1))
+    first, metrics_first = single(state, played, order)
+    second, metrics_second = single(first, played, order)
+    assert together.step == second.step == 2
+    for name in ("loss", "bce", "mse", "gradient_norm"):
+        apart = [metrics_first[name][0], metrics_second[name][0]]
+        np.testing.assert_allclose(metrics_together[name], apart, rtol=1e-4, err_msg=name)
+    jax.tree.map(
+        functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-4),
+        together.batch_stats,
+        second.batch_stats,
+    )
+
+
+def test_validation_is_the_loss_of_the_elbo_without_dropout(state: steps.TrainState) -> None:
+    played = jnp.asarray(random_screens("pong", 3))
+    evaluation = jax.jit(functools.partial(steps.eval_step, CONFIG))(
+        state.variables, played, np.array([1, 2]), np.array([True, True]), 0
+    )
+    model = CONFIG.model
+    batch = frames.from_screens(played[1:])[..., None]
+    key = jax.random.fold_in(steps._key(CONFIG, steps._VALIDATION), 0)
+    noise = latents.noise(model, key, 2)
+    _, (expected, _) = jax.jit(
+        lambda variables: elbo.loss(VAE(model), variables, batch, noise, None, False)
+    )(state.variables)
+    for name, ours in (
+        ("bce", evaluation.bce),
+        ("excess_bce", evaluation.bce - evaluation.entropy),
+        ("kl", evaluation.kl),
+        ("mse", evaluation.mse),
+    ):
+        np.testing.assert_allclose(ours.mean(), expected[name], rtol=1e-5, err_msg=name)
+    assert evaluation.features.sum() == evaluation.feature_counts.sum()
+
+
+def test_what_fills_up_the_last_validation_batch_does_not_count(state: steps.TrainState) -> None:
+    played = random_screens("pong", 10)
+    config = dataclasses.replace(CONFIG, validation_share=0.3)
+    trainer = Trainer(config, played)
+    assert len(trainer.validation_screens) == 3
+    shifted = jax.tree.map(np.copy, state)
+    # Without this bias no feature is true at the start.
+    shifted.params["encoder"]["conv_2"]["bias"][:10] += 5
+    validation = trainer.validate(trainer.place(shifted))
+    assert validation.features.shape == (3,)
+    assert validation.metrics["features_per_frame"] == pytest.approx(10 * 15 * 15, rel=0.05)
+    np.testing.assert_allclose(validation.feature_shares.sum(), validation.features.mean())
+    assert validation.feature_shares.max() == 1
+
+
+def test_temperature_and_zero_suppression_follow_their_schedules() -> None:
+    config = dataclasses.replace(CONFIG, tau_start=2.0, zero_suppression=0.7)
+    progress = (0.0, 1 / 3, 0.5, 2 / 3, 1.0)
+    taus, weights = zip(*(steps._schedules(config, jnp.float32(p)) for p in progress), strict=True)
+    np.testing.assert_allclose(taus, [2, 2 * 0.25 ** (1 / 3), 1, 2 * 0.25 ** (2 / 3), 0.5], 1e-5)
+    np.testing.assert_allclose(weights, [0, 0, 0.35, 0.7, 0.7], atol=1e-6)
+    assert steps._schedules(CONFIG, jnp.float32(0.5)) == (None, 0.0)
+
+
+def test_the_learning_rate_falls_along_half_a_cosine(state: steps.TrainState) -> None:
+    config = dataclasses.replace(CONFIG, epochs=2, learning_rate=1e-3, learning_rate_end=1e-4)
+    played = jnp.asarray(random_screens("pong", 4))
+    order = steps.epoch_order(config, 4, 0)  # two steps an epoch, four in all
+    step = jax.jit(functools.partial(steps.train_step, config))
+    for done, rate in ((0, 1e-3), (1, 8.68198e-4), (2, 5.5e-4), (3, 2.31802e-4)):
+        after, metrics = step(state.replace(step=np.int32(done)), played, order)
+        np.testing.assert_allclose(metrics["learning_rate"], rate, rtol=1e-5)
+        moved = jax.tree.map(lambda new, old: np.abs(new - old).max(), after.params, state.params)
+        # Adam's first step is as long as the learning rate wherever there is a gradient.
+        np.testing.assert_allclose(max(jax.tree.leaves(moved)), rate, rtol=1e-3)
+
+
+def test_a_run_starts_from_the_model_it_is_given(tmp_path: Path) -> None:
+    state = steps.create_train_state(dataclasses.replace(CONFIG, seed=5))
+    save_model(tmp_path, CONFIG.model, jax.device_get(state.variables))
+    config = dataclasses.replace(CONFIG, start_from=str(tmp_path))
+    begun = loop.starting_state(config)
+    jax.tree.map(np.testing.assert_array_equal, begun.variables, jax.device_get(state.variables))
+    smaller = dataclasses.replace(config, model=ModelConfig(latent="4x4x20"))
+    with pytest.raises(UserError, match="latent=15x15x20, which cannot begin one with"):
+        loop.starting_state(smaller)
+
+
+def test_gradients_are_clipped_to_the_norm_asked_for() -> None:
+    gradients = {"w": jnp.full(4, 100.0)}
+    optimizer = steps._optimizer(dataclasses.replace(CONFIG, clip_norm=1.0))
+    _, opt_state = optimizer.update(gradients, optimizer.init(gradients), gradients)
+    moments = optax.tree_utils.tree_get(opt_state, "mu")
+    np.testing.assert_allclose(optax.tree.norm(moments), 0.1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"epochs": 0}, "epochs must be 1 or more, not 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive"),
+        ({"validation_share": 1.0}, "validation_share must lie between 0 and 1"),
+        ({"clip_norm": -1.0}, "clip_norm must be zero or more"),
+        (
+            {"tau_start": 1.0, "model": ModelConfig(latent_kind="gaussian")},
+            "are for bernoulli latents",
+        ),
+    ],
+)
+def test_nonsense_is_refused(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        dataclasses.replace(CONFIG, **change)
+
+
+def test_too_few_frames_are_refused(tmp_path: Path) -> None:
+    screen_store.append(tmp_path, "pong", random_screens("pong", 5))
+    with pytest.raises(UserError, match="4 frames to train on, fewer than a batch of 64"):
+        loop.train(TrainConfig(screens=str(tmp_path)), tmp_path / "run")
+
+
+def short_run(tmp_path: Path, **changes: Any) -> TrainConfig:
+    """Two epochs of one step each."""
+    store = tmp_path / "frames"
+    if not store.exists():
+        screen_store.append(store, "pong", random_screens("pong", 3))
+    return TrainConfig(
+        screens=str(store), **({"batch_size": 2, "epochs": 2, "picture_every": 0} | changes)
+    )
+
+
+def test_a_run_goes_on_only_with_the_config_and_frames_it_began_with(tmp_path: Path) -> None:
+    config, workdir = short_run(tmp_path, epochs=1), tmp_path / "run"
+    assert loop.train(config, workdir).finished
+    longer = dataclasses.replace(config, epochs=2)
+    with pytest.raises(UserError, match=r"has learning_rate=0\.0001, not 0\.1"):
+        loop.train(dataclasses.replace(longer, learning_rate=0.1), workdir)
+    with pytest.raises(UserError, match=r"has beta=0\.0001, not 1\.0"):
+        loop.train(dataclasses.replace(longer, model=ModelConfig(beta=1.0)), workdir)
+    with pytest.raises(UserError, match="holds a run already"):
+        loop.train(longer, workdir, resume=False)
+    other = tmp_path / "other"
+    screen_store.append(other, "breakout", random_screens("breakout", 3))
+    with pytest.raises(UserError, match="no longer holds the 3 frames"):
+        loop.train(dataclasses.replace(longer, screens=str(other)), workdir)
+    screen_store.append(Path(config.screens), "pong", random_screens("pong", 9)[3:])
+    assert loop.train(longer, workdir).step == 2
+    assert [line["step"] for line in metrics.read(workdir / metrics.FILE)] == [1, 1, 2, 2]
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_with_advice(tmp_path: Path) -> None:
+    config, workdir = short_run(tmp_path, learning_rate=1e30), tmp_path / "run"
+    with pytest.raises(UserError) as raised:
+        loop.train(config, workdir)
+    sentence = str(raised.value)
+    assert "became nan at step 2" in sentence
+    assert f"the last good checkpoint is {workdir / 'checkpoints' / '1'}" in sentence
+    assert "--clip_norm=1" in sentence
+    assert [line["step"] for line in metrics.read(workdir / metrics.FILE)] == [1, 1]
+
+
+def test_a_step_in_bfloat16_is_close_to_one_in_float32(state: steps.TrainState) -> None:
+    played = jnp.asarray(random_screens("pong", 4))
+    order = steps.epoch_order(CONFIG, 4, 0)
+    losses = {}
+    for dtype in ("float32", "bfloat16"):
+        config = dataclasses.replace(CONFIG, model=ModelConfig(dtype=dtype))
+        step = jax.jit(functools.partial(steps.train_steps, config, 1))
+        after, values = step(state, played, order)
+        assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(after.params))
+        losses[dtype] = float(values["loss"][0])
+    assert losses["bfloat16"] != losses["float32"]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
+
+
+@pytest.mark.parametrize("game", ["pong", "breakout"])
+def test_a_short_training_halves_the_excess_of_the_reconstruction(
+    game: str, tmp_path: Path
+) -> None:
+    store = tmp_path / "frames"
+    screen_store.append(store, game, random_screens(game, 21))
+    config = TrainConfig(
+        screens=str(store), batch_size=2, epochs=3, learning_rate=1e-3, picture_every=0
+    )
+    loop.train(config, tmp_path / "run")
+    lines = metrics.read(tmp_path / "run" / metrics.FILE)
+    trained = [line for line in lines if line["kind"] == "train"]
+    assert trained[-1]["excess_bce"] < trained[0]["excess_bce"] / 2
+    validated = [line for line in lines if line["kind"] == "validation"]
+    assert validated[-1]["excess_bce"] < trained[0]["excess_bce"] / 2

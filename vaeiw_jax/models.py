@@ -1,0 +1,133 @@
+"""Trained models on disk: what planning needs, in one small folder that any version of the libraries reads.
+
+config.json        which autoencoder, and what is known about it
+weights-....npz    its variables, compressed; config.json holds their digest
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.vae.architecture import variable_shapes
+from vaeiw_jax.vae.config import ModelConfig
+
+CONFIG = "config.json"
+FORMAT = "vaeiw_jax model 1"
+
+
+def save_model(
+    directory: Path,
+    config: ModelConfig,
+    variables: Mapping[str, Any],
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes a model that `load_model` reads, in place of the one `directory` may hold.
+
+    Args:
+      directory: where to.
+      config: which autoencoder.
+      variables: its "params" and "batch_stats".
+      about: what else to note in `config.json`, such as the game and the validation loss.
+    """
+    arrays = {name: np.asarray(array) for name, array in _flatten(variables).items()}
+    _check_shapes(config, arrays, directory)
+    # The weights' name holds their digest: a crash before the new config leaves the old pair whole.
+    name = f"weights-{_digest(arrays)[:16]}.npz"
+    durable.write_arrays(directory / name, arrays)
+    description = {
+        "format": FORMAT,
+        "model": dataclasses.asdict(config),
+        "weights": {"file": name, "sha256": _file_digest(directory / name)},
+        "about": dict(about or {}),
+    }
+    durable.write_json(directory / CONFIG, description)
+    for old in directory.glob("weights-*.npz"):
+        if old.name != name:
+            old.unlink()
+
+
+def load_model(directory: Path) -> tuple[ModelConfig, dict[str, Any]]:
+    """Reads a model: its config and its variables, "params" and "batch_stats", as NumPy arrays."""
+    description = model_description(directory)
+    try:
+        config = ModelConfig(**description["model"])
+        path = directory / Path(description["weights"]["file"]).name
+        expected = description["weights"]["sha256"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{directory / CONFIG} does not describe a model ({error})") from error
+    if not path.exists():
+        raise UserError(f"{path} is missing, though {CONFIG} names it; copy the whole folder")
+    if _file_digest(path) != expected:
+        raise UserError(
+            f"{path} is torn: its SHA-256 is not the one in {CONFIG}; copy the folder again"
+        )
+    arrays = durable.read_arrays(path)
+    _check_shapes(config, arrays, directory)
+    return config, _nest(arrays)
+
+
+def model_description(directory: Path) -> dict[str, Any]:
+    """What `config.json` says: "model", "weights" and "about"."""
+    path = directory / CONFIG
+    if not path.exists():
+        raise UserError(f"there is no model in {directory}: it has no {CONFIG}")
+    description = durable.read_json(path)
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise UserError(f"{path} does not describe a model ({FORMAT!r})")
+    return description
+
+
+def _flatten(variables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries to one, whose names are paths such as "params/encoder/conv_0/kernel"."""
+    flat: dict[str, Any] = {}
+    for name, value in variables.items():
+        path = f"{prefix}{name}"
+        flat |= _flatten(value, f"{path}/") if isinstance(value, Mapping) else {path: value}
+    return flat
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """What `_flatten` made one dictionary of."""
+    nested: dict[str, Any] = {}
+    for path, value in flat.items():
+        *folders, name = path.split("/")
+        inner = nested
+        for folder in folders:
+            inner = inner.setdefault(folder, {})
+        inner[name] = value
+    return nested
+
+
+def _check_shapes(config: ModelConfig, arrays: Mapping[str, np.ndarray], directory: Path) -> None:
+    expected = variable_shapes(config)
+    for name in sorted(expected.keys() | arrays.keys()):
+        if name not in arrays:
+            raise UserError(f"the model for {directory} lacks {name}")
+        if name not in expected:
+            raise UserError(f"the model for {directory} has {name}, unknown to {config}")
+        if arrays[name].shape != expected[name] or arrays[name].dtype != np.float32:
+            raise UserError(
+                f"{name} of the model for {directory} is"
+                f" {arrays[name].dtype}{list(arrays[name].shape)}, but its config asks for"
+                f" float32{list(expected[name])}"
+            )
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 of names, types, shapes and values."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        header = [f"[{name!r}]", str(arrays[name].dtype), arrays[name].shape]
+        digest.update(json.dumps(header).encode() + arrays[name].tobytes())
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

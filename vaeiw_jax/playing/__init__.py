@@ -1,0 +1,1 @@
+"""Episodes, emulator processes, records of runs, films, collected screens."""

@@ -1,0 +1,189 @@
+"""Screens to learn from: those a planner saw while it played."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vaeiw_jax import configs, durable, workdirs
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+
+BATCH = 1000
+"""Screens that are added to the store at once, and that a crash may cost."""
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """How many screens, and which. Defaults: the paper's 15,000, five a decision."""
+
+    episode: EpisodeConfig
+    num_screens: int = field(default=15_000, metadata={"help": "how many screens to collect"})
+    root_screens: int = field(
+        default=1,
+        metadata={"help": "1: each decision gives the screen it starts from; 0: it does not"},
+    )
+    drawn_screens: int = field(
+        default=4, metadata={"help": "screens drawn from the nodes each decision generates"}
+    )
+    drop_duplicates: bool = field(
+        default=False, metadata={"help": "leave out screens that are in the store already"}
+    )
+
+    def __post_init__(self) -> None:
+        if self.num_screens < 1:
+            raise UserError(f"num_screens must be at least 1, not {self.num_screens}; try 15000")
+        if self.root_screens not in (0, 1):
+            raise UserError(
+                f"root_screens must be 0 or 1, not {self.root_screens}: a root has one screen"
+            )
+        if self.drawn_screens < 0:
+            raise UserError(f"drawn_screens must be 0 or more, not {self.drawn_screens}")
+        if not self.root_screens + self.drawn_screens:
+            raise UserError("root_screens and drawn_screens are both 0: nothing would be collected")
+        if self.episode.planner.planner == "random" and not self.root_screens:
+            raise UserError("random play generates no nodes to draw from; use --root_screens=1")
+
+
+class Collector:
+    """Plays episode after episode into a screen store, from where an earlier process left off.
+
+    A batch is part of the save made before it is added to the store. After a crash between the two it is added from
+    there; after a crash later, it is in the store already: the number of screens tells which.
+
+    Args:
+      config: how to play, and what to keep.
+      directory: of the screen store.
+      seed: of the first episode; those after it count up.
+      emulators: processes that step the game, or 0.
+    """
+
+    def __init__(self, config: CollectConfig, directory: Path, seed: int = 0, emulators: int = 0):
+        self.config = config
+        self.directory = directory
+        self.duplicates = 0
+        self.scores: list[int] = []
+        self._first_seed = seed
+        self._emulators = emulators
+        self._pending: list[np.ndarray] = []
+        self._seen: set[bytes] = set()
+        settings = configs.settings(config)
+        del settings["num_screens"]  # a store may grow
+        workdirs.claim(directory, settings | {"seed": seed})
+        self._start_episode()
+        if self._progress.exists():
+            self._resume()
+
+    @property
+    def _progress(self) -> Path:
+        return self.directory / "progress.npz"
+
+    @property
+    def count(self) -> int:
+        """Screens collected so far."""
+        return screen_store.count(self.directory) + len(self._pending)
+
+    def collect(
+        self,
+        on_decision: Callable[["Collector"], None] = lambda collector: None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Goes on until there are enough screens; returns False if it was interrupted before."""
+        stored = screen_store.count(self.directory)
+        wanted = self.config.num_screens
+        while stored + len(self._pending) < wanted:
+            self._keep(self._play_a_decision(), wanted - stored)
+            if len(self._pending) >= BATCH or interrupted():
+                stored = self._store()
+            on_decision(self)
+            if interrupted():
+                return False
+        self._store()
+        return True
+
+    def _start_episode(self) -> None:
+        seed = self._first_seed + len(self.scores)
+        self.episode = Episode(self.config.episode, seed, self._emulators)
+
+    def _play_a_decision(self) -> list[np.ndarray]:
+        """The screens a decision gives: its root's, and some of those it generated."""
+        rng = np.random.default_rng([self.episode.seed, len(self.episode.actions)])
+        decision = self.episode.planner.decide()
+        snapshots = self.episode.planner.tree.snapshots
+        new = decision.statistics.new_nodes
+        number = min(self.config.drawn_screens, new)
+        drawn = np.sort(rng.choice(new, number, replace=False)) if number else np.zeros(0, int)
+        kept = [0] * self.config.root_screens + (len(snapshots) - new + drawn).tolist()
+        screens = [snapshots[node].screen for node in kept]
+        self.episode.act(decision)
+        if self.episode.stop:
+            self.scores.append(self.episode.score)
+            self._start_episode()
+        return screens
+
+    def _keep(self, screens: list[np.ndarray], room: int) -> None:
+        for screen in screens:
+            digest = hashlib.blake2b(screen.tobytes(), digest_size=16).digest()
+            duplicate = digest in self._seen
+            if len(self._pending) < room and not (duplicate and self.config.drop_duplicates):
+                self._seen.add(digest)
+                self._pending.append(screen)
+                self.duplicates += duplicate
+
+    def _store(self) -> int:
+        """Saves everything, and adds the pending screens to the store."""
+        stored = screen_store.count(self.directory)
+        shape = self.episode.snapshot.screen.shape
+        screens = np.stack(self._pending) if self._pending else np.zeros((0, *shape), np.uint8)
+        durable.write_arrays(
+            self._progress,
+            {
+                "stored": np.array(stored),
+                "pending": screens,
+                "scores": np.array(self.scores, np.int64),
+                "duplicates": np.array(self.duplicates),
+                "seen": np.frombuffer(b"".join(sorted(self._seen)), np.uint8).reshape(-1, 16),
+                **{f"episode.{name}": array for name, array in self.episode.save().items()},
+            },
+        )
+        return self._add(screens)
+
+    def _add(self, screens: np.ndarray) -> int:
+        self._pending = []
+        if not len(screens):
+            return screen_store.count(self.directory)
+        return screen_store.append(self.directory, self.config.episode.atari.game, screens)
+
+    def _resume(self) -> None:
+        saved = durable.read_arrays(self._progress)
+        self.scores = saved["scores"].tolist()
+        self.duplicates = int(saved["duplicates"])
+        self._seen = {digest.tobytes() for digest in saved["seen"]}
+        self._start_episode()
+        self.episode.resume(
+            {n.removeprefix("episode."): saved[n] for n in saved if n.startswith("episode.")}
+        )
+        stored = screen_store.count(self.directory)
+        if stored == saved["stored"]:
+            self._add(saved["pending"])
+        elif stored != saved["stored"] + len(saved["pending"]):
+            raise UserError(
+                f"{self.directory} holds {stored:,} screens, which does not fit its progress.npz; "
+                "collect into another --workdir"
+            )
+
+    def record(self) -> dict[str, Any]:
+        """What was collected, and how."""
+        return {
+            "game": self.config.episode.atari.game,
+            "screens": screen_store.count(self.directory),
+            "duplicates": self.duplicates,
+            "finished_episodes": len(self.scores),
+            "scores": self.scores,
+            "first_seed": self._first_seed,
+            "config": configs.settings(self.config),
+        }

@@ -1,0 +1,207 @@
+"""The store between collecting and training: compressed shards of palette screens and a manifest.
+
+    frames/
+      manifest.json      game, shape of a screen; name, number of screens and SHA-256 of each shard
+      shard-000000.npz   "screens": uint8[n, 210, 160]
+
+A shard is written whole before the manifest names it and never changes afterwards, so a reader
+sees the store as of its manifest while a writer appends, and a crash at any moment loses only the
+screens being appended. What the manifest does not name does not exist.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.frames import GREY, RGB
+
+MANIFEST = "manifest.json"
+FORMAT = "vaeiw_jax frames 1"
+SHARD_SCREENS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class ScreenSet:
+    """Screens to learn from."""
+
+    game: str  # empty where unknown
+    screens: np.ndarray  # uint8[N, rows, columns], palette bytes
+
+    def digest(self) -> str:
+        """SHA-256 of the screens, in order."""
+        return hashlib.sha256(np.ascontiguousarray(self.screens).data).hexdigest()
+
+
+def append(directory: Path, game: str, screens: np.ndarray) -> int:
+    """Adds screens: uint8[n, rows, columns], all or none; returns how many the store then holds.
+
+    Writers take turns. A store holds screens of one game and one shape.
+    """
+    if screens.ndim != 3 or screens.dtype != np.uint8 or not len(screens):
+        raise UserError(
+            "screens are stored as uint8[n, rows, columns] with n > 0,"
+            f" not {screens.dtype}{list(screens.shape)}"
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    with _only_writer(directory):
+        manifest = _manifest_to_extend(directory, game, screens.shape[1:])
+        shards = manifest["shards"]
+        for start in range(0, len(screens), SHARD_SCREENS):
+            part = screens[start : start + SHARD_SCREENS]
+            path = directory / f"shard-{len(shards):06d}.npz"
+            durable.write_arrays(path, {"screens": part})
+            shards.append({"file": path.name, "screens": len(part), "sha256": _digest(path)})
+        durable.write_json(directory / MANIFEST, manifest)
+    return _count(manifest)
+
+
+def count(directory: Path) -> int:
+    """How many screens the store holds; 0 where there is none."""
+    return _count(_read_manifest(directory)) if (directory / MANIFEST).exists() else 0
+
+
+def load(directory: Path) -> ScreenSet:
+    """Reads a screen store, each shard checked by its digest, or a folder of PNG files."""
+    if not directory.is_dir():
+        raise UserError(f"there is no folder {directory}; collect frames into it first")
+    if not (directory / MANIFEST).exists():
+        return load_png(directory)
+    manifest = _read_manifest(directory)
+    if not manifest["shards"]:
+        raise UserError(f"the screen store {directory} is empty; collect frames into it first")
+    shape = tuple(manifest["screen_shape"])
+    screens = np.empty((_count(manifest), *shape), np.uint8)
+    start = 0
+    for shard in manifest["shards"]:
+        screens[start : start + shard["screens"]] = _read_shard(directory, shard, shape)
+        start += shard["screens"]
+    return ScreenSet(manifest["game"], screens)
+
+
+def load_png(directory: Path) -> ScreenSet:
+    """Reads the PNG files of a folder, in the order of their names.
+
+    Each is an unscaled 8-bit image of the emulator's screen, all of one size: in the emulator's
+    NTSC colours, or in grey as `getScreenGrayscale` gives it. A grey level stands for the lowest
+    palette byte of that level, which makes the same frame. The game is unknown.
+    """
+    paths = sorted(directory.glob("*.png"))
+    if not paths:
+        raise UserError(
+            f"{directory} holds neither a screen store ({MANIFEST}) nor PNG files;"
+            " collect frames into it first"
+        )
+    first = _read_png(paths[0])
+    screens = np.empty((len(paths), *first.shape), np.uint8)
+    for row, path in enumerate(paths):
+        screen = _read_png(path)
+        if screen.shape != first.shape:
+            raise UserError(
+                f"{path} has {screen.shape[0]}x{screen.shape[1]} pixels, but {paths[0].name} has"
+                f" {first.shape[0]}x{first.shape[1]}; all frames of a folder must have one size"
+            )
+        screens[row] = screen
+    return ScreenSet("", screens)
+
+
+@contextlib.contextmanager
+def _only_writer(directory: Path) -> Iterator[None]:
+    with (directory / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file closes, also by a crash
+        yield
+
+
+def _manifest_to_extend(directory: Path, game: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    if not (directory / MANIFEST).exists():
+        return {"format": FORMAT, "game": game, "screen_shape": list(shape), "shards": []}
+    manifest = _read_manifest(directory)
+    if manifest["game"] != game:
+        raise UserError(
+            f"{directory} holds screens of {manifest['game']!r}, not of {game!r};"
+            " keep each game in a folder of its own"
+        )
+    if manifest["screen_shape"] != list(shape):
+        raise UserError(
+            f"{directory} holds screens of {_by(manifest['screen_shape'])} pixels,"
+            f" not of {_by(shape)}; keep them in a folder of their own"
+        )
+    return manifest
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    manifest = durable.read_json(directory / MANIFEST)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise UserError(
+            f"{directory / MANIFEST} is not the manifest of a screen store ({FORMAT!r})"
+        )
+    return manifest
+
+
+def _count(manifest: dict[str, Any]) -> int:
+    return sum(shard["screens"] for shard in manifest["shards"])
+
+
+def _read_shard(directory: Path, shard: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+    path = directory / shard["file"]
+    try:
+        digest = _digest(path)
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing, though {MANIFEST} names it; {_MEND}") from error
+    if digest != shard["sha256"]:
+        raise UserError(f"{path} is torn: its SHA-256 is not the one in {MANIFEST}; {_MEND}")
+    screens = durable.read_arrays(path)["screens"]
+    if screens.dtype != np.uint8 or screens.shape != (shard["screens"], *shape):
+        raise UserError(f"{path} holds {screens.dtype}{list(screens.shape)}, not screens; {_MEND}")
+    return screens
+
+
+_MEND = f"restore it, or take it out of {MANIFEST} and collect its screens again"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _by(shape: tuple[int, ...] | list[int]) -> str:
+    return "x".join(map(str, shape))
+
+
+_PALETTE_OF_GREY = {int(level): byte for byte, level in reversed(list(enumerate(GREY)))}
+_PALETTE_OF_RGB = {
+    (int(r) << 16) + (int(g) << 8) + int(b): byte
+    for byte, (r, g, b) in reversed(list(enumerate(RGB)))
+}
+
+
+def _read_png(path: Path) -> np.ndarray:
+    """The palette screen uint8[rows, columns] that a PNG shows."""
+    try:
+        with Image.open(path) as image:
+            image.load()
+            if image.mode not in ("L", "P", "RGB", "RGBA"):
+                raise UserError(f"{path} has pixels of kind {image.mode}; 8-bit grey or RGB works")
+            grey = image.mode == "L"
+            pixels = np.asarray(image if grey else image.convert("RGB"), np.int64)
+    except (OSError, SyntaxError) as error:
+        raise UserError(f"{path} is not a whole PNG file ({error})") from error
+    if not grey:
+        pixels = pixels @ np.array([1 << 16, 1 << 8, 1])
+    palette = _PALETTE_OF_GREY if grey else _PALETTE_OF_RGB
+    values, positions = np.unique(pixels, return_inverse=True)
+    for value in values.tolist():
+        if value not in palette:
+            raise UserError(
+                f"{path} has the {f'grey level {value}' if grey else f'colour #{value:06x}'},"
+                " which the emulator's palette lacks; give unscaled screens of the emulator"
+            )
+    table = np.array([palette[value] for value in values.tolist()], np.uint8)
+    return table[positions].reshape(pixels.shape)

@@ -1,0 +1,1 @@
+"""Every page, table, picture and card the project shows."""

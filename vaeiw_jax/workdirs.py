@@ -1,0 +1,39 @@
+"""Whose a work directory is: one set of settings may use it, and one process at a time."""
+
+import contextlib
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+
+
+def claim(workdir: Path, mine: dict[str, Any]) -> None:
+    """Marks a work directory as that of these settings, or refuses one that is another's."""
+    path = workdir / "config.json"
+    if not path.exists():
+        durable.write_json(path, mine)
+        return
+    theirs = durable.read_json(path)
+    for name in mine | theirs:
+        if mine.get(name) != theirs.get(name):
+            raise UserError(
+                f"{workdir} holds results with {name}={theirs.get(name)}, and this run has "
+                f"{name}={mine.get(name)}; choose another --workdir"
+            )
+
+
+@contextlib.contextmanager
+def alone_in(workdir: Path) -> Iterator[None]:
+    """Refuses a work directory that another process works in; however this one ends, it is free again."""
+    workdir.mkdir(parents=True, exist_ok=True)
+    with (workdir / ".working").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another process is working in {workdir}; wait for it, or choose another --workdir"
+            ) from None
+        yield
