@@ -1,8 +1,8 @@
 """Planning from pixels in Atari with learned symbols (VAE-IW), in JAX.
 
 A game is played by planning: each decision searches the emulator's future for states in which a feature is true that
-was not true so early before (`Planner`), and takes the action whose future promises most. A feature set says what is true
-on a screen: a hand-made one (`bprost`, `ram`), or the bits of a variational autoencoder that was trained on screens.
+was not true so early before (`Planner`), and takes the action whose future promises most. A feature set says what is
+true on a screen: a hand-made one (`bprost`, `ram`), or the bits of a variational autoencoder trained on screens.
 
     import vaeiw_jax as vx
 

@@ -1,6 +1,7 @@
 """The feature sets by name, each with all that the rest of the program asks about it."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -31,7 +32,7 @@ class FeatureSet(Protocol):
         ...
 
 
-Factory = Callable[[FeaturesConfig, Setting], FeatureSet]
+Factory = Callable[[FeaturesConfig, Setting], FeatureSet] | Callable[[], FeatureSet]
 Check = Callable[[FeaturesConfig], None]
 Identity = Callable[[str, str], str]
 
@@ -47,7 +48,7 @@ class FeatureSetEntry:
     title: str
     """In tables and videos."""
     create: Factory | str
-    """(config, setting) -> feature set."""
+    """(config, setting) -> feature set; or () -> feature set."""
     node_seconds: float = 0.01
     """Seconds a new node takes on one core, emulator, features and novelty together, estimated generously."""
     maskable: bool = False
@@ -133,7 +134,7 @@ def create(config: FeaturesConfig, setting: Setting) -> FeatureSet:
     if hasattr(factory, "atoms") and not isinstance(factory, type):  # the name of a feature set
         return factory
     numba_compilation.announce()
-    return factory(config, setting)
+    return factory(config, setting) if inspect.signature(factory).parameters else factory()
 
 
 def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:

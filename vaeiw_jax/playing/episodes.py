@@ -12,7 +12,6 @@ from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, registry
 from vaeiw_jax.planning import (
-    Decision,
     PlainWorld,
     Planner,
     PlannerConfig,
@@ -24,9 +23,7 @@ from vaeiw_jax.planning import (
 from vaeiw_jax.planning.planner import named_after
 from vaeiw_jax.planning.world import Atoms
 from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld
-
-LATE_SECONDS = 0.02
-"""A decision may end this long after its budget of seconds without being counted as late."""
+from vaeiw_jax.playing.planned_episode import PlannedEpisode
 
 BACKGROUND_STEPS = 100
 """Steps of random play over which a pixel must keep its colour to belong to the background."""
@@ -108,7 +105,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 """The settings, by flag, in which the two ways to play differ from the defaults."""
 
 
-class Episode:
+class Episode(PlannedEpisode):
     """One game being played: a function of its config and seed, as far as the budget is in nodes.
 
     Args:
@@ -132,26 +129,24 @@ class Episode:
         start_rng, background_rng, planner_rng = generators(seed)
         self.config = config
         self.seed = seed
-        self.actions: list[int] = []
-        self.rewards: list[float] = []
-        self.statistics: list[Statistics] = []
         self.simulator = Atari(config.atari)
         self.background = (
             _background(self.simulator, background_rng) if config.features.background_mask else None
         )
-        self.snapshot = self.simulator.start(start_rng)
-        self._first_frame = self.snapshot.frame
+        start = self.simulator.start(start_rng)
+        self._first_frame = start.frame
         num_features, atoms = self._features(features)
-        self.planner = Planner(
+        planner = Planner(
             config.planner,
             self._world(atoms, emulators),
             num_actions=self.simulator.num_actions,
             num_features=num_features,
-            snapshot=self.snapshot,
-            lives=self.snapshot.lives,
+            snapshot=start,
+            lives=start.lives,
             rng=planner_rng,
             search=search,
         )
+        super().__init__(planner, start)
 
     def _features(self, given: FeatureSet | None) -> tuple[int, Atoms]:
         if not self.config.planner.search.looks_ahead:
@@ -166,19 +161,6 @@ class Episode:
         if not emulators:
             return PlainWorld(self.simulator.step, atoms)
         return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms)
-
-    def advance(self) -> Decision:
-        """Makes a decision and acts on it."""
-        decision = self.planner.decide()
-        self.act(decision)
-        return decision
-
-    def act(self, decision: Decision) -> None:
-        transition = self.planner.act(decision.action)
-        self.snapshot = transition.snapshot
-        self.actions.append(decision.action)
-        self.rewards.append(transition.reward)
-        self.statistics.append(decision.statistics)
 
     @property
     def score(self) -> int:
@@ -213,49 +195,12 @@ class Episode:
             "emulator_frames": self.emulator_frames,
             "stop": self.stop,
             "lives": self.snapshot.lives,
-            "decisions": self._summary(),
+            "decisions": self.summary(),
             "config": configs.settings(self.config.identified()),
         }
 
-    def _summary(self) -> dict[str, Any]:
-        """The means of the decisions' statistics, and how often each ended how."""
-        columns = self.columns()
-        endings, counts = np.unique(columns.pop("ended"), return_counts=True)
-        return {
-            "ended": dict(zip(endings.tolist(), counts.tolist(), strict=True)),
-            "random_actions": int(columns.pop("random_action").sum()),
-            "late": self._late(columns["seconds"]),
-            **{
-                f"mean_{name.removeprefix('mean_')}": float(column.mean())
-                for name, column in columns.items()
-                if not name.endswith("seconds")
-            },
-        }
-
-    def _late(self, seconds: np.ndarray) -> int:
-        """How many decisions overran their budget of seconds by more than is tolerable."""
-        budget = self.config.planner.budget_seconds
-        return 0 if budget is None else int((seconds > budget + LATE_SECONDS).sum())
-
-    def seconds(self) -> dict[str, float]:
-        """Where the time of the decisions went."""
-        columns = self.columns()
-        return {name: float(columns[name].sum()) for name in columns if name.endswith("seconds")}
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """The statistics, one array per name, one entry per decision."""
-        return {
-            name: np.array([getattr(entry, name) for entry in self.statistics])
-            for name in Statistics.names()
-        }
-
     def decisions(self) -> dict[str, np.ndarray]:
-        """Everything there is to tell about the decisions, as arrays."""
-        arrays: dict[str, np.ndarray] = {
-            "actions": np.array(self.actions, np.int32),
-            "rewards": np.array(self.rewards, np.float64),
-            **self.columns(),
-        }
+        arrays = super().decisions()
         return arrays if self.background is None else arrays | {"background": self.background}
 
     def save(self) -> dict[str, np.ndarray]:

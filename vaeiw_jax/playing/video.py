@@ -123,14 +123,14 @@ class Panel:
         if self._looks_ahead:
             features_title = features.lookup(config.features.features).title
             method = f"{method}({planner.width}), {features_title}"
-        self._subtitle = f"{method}, seed {seed}"
+        self.subtitle = f"{method}, seed {seed}"
 
     def draw(self, decision: int, lives: int) -> np.ndarray:
         """uint8[420, 320, 3]: the panel while the given decision's action is played."""
         image = Image.new("RGB", (_PANEL_WIDTH, _GAME_SIZE[1]), _BACKGROUND)
         pen = ImageDraw.Draw(image)
         pen.text((20, 16), self._title, _BRIGHT, ImageFont.load_default(24))
-        pen.text((20, 48), self._subtitle, _DIM, ImageFont.load_default(13))
+        pen.text((20, 48), self.subtitle, _DIM, ImageFont.load_default(13))
         pen.text((20, 76), f"{self._scores[decision]:,.0f}", _ACCENT, ImageFont.load_default(44))
         self._draw_lines(pen, decision, lives)
         self._draw_curve(pen, decision, top=330, bottom=400)
