@@ -21,6 +21,7 @@ import numpy as np
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
+from vaeiw_jax.features.numba_compilation import read_only
 from vaeiw_jax.features.patch_encoder import FastEncoder
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
@@ -70,13 +71,14 @@ class VAEFeatures:
             warnings.warn(f"{directory} was trained on {trained_on}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
-        digest = _digest(seen.screen.ravel().view(self._word)).tobytes()
+        screen = read_only(seen.screen)
+        digest = _digest(screen.ravel().view(self._word)).tobytes()
         with self._cache_lock:
             packed = self._cache.get(digest)
             if packed is not None:
                 self._cache.move_to_end(digest)
         if packed is None:
-            packed = np.packbits(self._features(np.ascontiguousarray(seen.screen), digest))
+            packed = np.packbits(self._features(np.ascontiguousarray(screen), digest))
             with self._cache_lock:
                 self._cache[digest] = packed
                 if len(self._cache) > CACHED_SCREENS:
