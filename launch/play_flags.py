@@ -7,7 +7,7 @@ from absl import flags
 from launch import command
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.features.bprost import SETS as MASKABLE
+from vaeiw_jax.features import lookup
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.playing.episodes import PROTOCOLS
 
@@ -41,7 +41,7 @@ def episode_defaults() -> dict[str, Any]:
     if _PROTOCOL.value not in PROTOCOLS:
         raise unknown("protocol", _PROTOCOL.value, PROTOCOLS)
     defaults = dict(PROTOCOLS[_PROTOCOL.value])
-    if flags.FLAGS.features not in MASKABLE:
+    if not lookup(flags.FLAGS.features).maskable:
         defaults.pop("background_mask", None)
     if command.given("budget_nodes") and not command.given("budget_seconds"):
         defaults["budget_seconds"] = None

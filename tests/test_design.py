@@ -15,6 +15,7 @@ def test_planning_knows_neither_emulator_nor_network_nor_features():
     assert not loaded & {"jax", "ale_py", "numba", "flax"}
     assert {name for name in loaded if name.startswith("vaeiw_jax.")} <= {
         "vaeiw_jax.errors",
+        "vaeiw_jax.object_names",
         *(name for name in loaded if name.startswith("vaeiw_jax.planning")),
     }
 

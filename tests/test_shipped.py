@@ -8,8 +8,8 @@ import pytest
 from tests.random_play import random_screens
 from vaeiw_jax import atari, models
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.features.vae import SHIPPED
 from vaeiw_jax.inspection import encoding
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.reports import model_card
 

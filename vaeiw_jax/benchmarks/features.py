@@ -12,12 +12,11 @@ from vaeiw_jax.atari import AtariConfig, Snapshot
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Results, geometric_mean
-from vaeiw_jax.features import FeaturesConfig, Setting
+from vaeiw_jax.features import FeaturesConfig, FeatureSetEntry, Setting
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
 SUITE, PART = "features", "milliseconds"
-SETS = ("basic", "bpros", "bprost", "ram", "vae")
 
 
 def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
@@ -27,9 +26,13 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
             bar.set_postfix_str(game)
             vae, origin = models.find_or_train(game, workdir / "vaes")
             pairs = _lookahead(game, config.decisions)
-            sets = {name: vae if name == "vae" else name for name in SETS}
+            sets = {entry.name: vae if entry.takes_directory else entry.name for entry in _sets()}
             measured = {name: _milliseconds(game, which, pairs) for name, which in sets.items()}
             results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": origin})
+
+
+def _sets() -> list[FeatureSetEntry]:
+    return [entry for entry in features.FEATURE_SETS.values() if entry.benchmarked]
 
 
 def _lookahead(game: str, decisions: int) -> list[tuple[Snapshot, Snapshot]]:
@@ -74,7 +77,8 @@ def means(results: Results) -> dict[str, dict[str, float]]:
             which: geometric_mean(game[name][which] for game in games.values())
             for which in ("new", "again")
         }
-        for name in SETS
+        for name in (entry.name for entry in _sets())
+        if all(name in game for game in games.values())
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.collecting import CollectConfig, Collector

@@ -23,7 +23,7 @@ from vaeiw_jax.benchmarks.others import DISTURBED, Others
 from vaeiw_jax.benchmarks.players import Player, Way
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
-from vaeiw_jax.playing.episodes import LATE_SECONDS
+from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 
 SUITE = "planner"
 OPENING_NODES = 20

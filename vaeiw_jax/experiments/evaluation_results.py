@@ -13,7 +13,6 @@ from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job
-from vaeiw_jax.features import vae
 from vaeiw_jax.playing.episodes import EpisodeConfig
 
 PAPER_STEPS = 14_250 // 64 * 100
@@ -129,7 +128,7 @@ class Results:
 def _shipped(game: str) -> Trained | None:
     """The VAE of a game that comes with the project; its steps are those to its best validation."""
     try:
-        directory = vae.model_directory("vae", game)
+        directory = models.model_directory("vae", game)
         description = models.model_description(directory)
         steps = (description["about"].get("validation") or {}).get("step", 0)
     except (UserError, KeyError):

@@ -84,7 +84,7 @@ class Job:
         episode: EpisodeConfig | None = getattr(self.config, "episode", None)
         if self.kind == PLAY:
             episode = typing.cast(EpisodeConfig, self.config)
-        if episode is None or episode.planner.planner == "random":
+        if episode is None or not episode.planner.search.looks_ahead:
             return False
         return episode.planner.budget_seconds is not None
 

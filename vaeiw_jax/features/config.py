@@ -15,7 +15,8 @@ class FeaturesConfig:
     features: str = field(
         default="bprost",
         metadata={
-            "help": "basic, bpros, bprost or ram; vae for the shipped VAE of the game, vae:DIRECTORY for another"
+            "help": "basic, bpros, bprost or ram; vae for the shipped VAE of the game, vae:DIRECTORY for another; "
+            "package.module:CLASS for your own"
         },
     )
     background_mask: bool = field(

@@ -22,11 +22,9 @@ from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
 from vaeiw_jax.features.patch_encoder import FastEncoder
+from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.config import ModelConfig
-
-SHIPPED = Path(__file__).parent.parent.parent / "checkpoints"
-"""The trained models that come with the project, one folder per game."""
 
 CACHED_SCREENS = 20_000
 
@@ -139,21 +137,6 @@ def _edges(model: ModelConfig, config: FeaturesConfig) -> np.ndarray:
     if model.latent_kind == "gaussian":
         return codes.bin_edges(config.quantisation_bits)
     return np.array([np.log(config.threshold / (1 - config.threshold))], np.float32)
-
-
-def model_directory(name: str, game: str) -> Path:
-    """Where the model is that `vae` or `vae:DIRECTORY` names; a training run's directory will do."""
-    _, _, given = name.partition(":")
-    if given:
-        directory = Path(given)
-        return directory / "model" if (directory / "model").is_dir() else directory
-    if not (SHIPPED / game).is_dir():
-        shipped = ", ".join(sorted(path.parent.name for path in SHIPPED.glob(f"*/{models.CONFIG}")))
-        raise UserError(
-            f"no VAE of {game} comes with the project (there is {shipped or 'none'}); train one with launch.train "
-            "and use --features=vae:DIRECTORY"
-        )
-    return SHIPPED / game
 
 
 def identity(name: str, game: str) -> str:

@@ -12,12 +12,12 @@ from tqdm import tqdm
 from vaeiw_jax import models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features.vae import model_directory
 from vaeiw_jax.inspection import decision, encoding, gathering, quality
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.inspection.encoding import Decoded, Encoded
 from vaeiw_jax.inspection.quality import Quality
+from vaeiw_jax.models import model_directory
 from vaeiw_jax.playing import runs
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae.config import ModelConfig

@@ -45,7 +45,7 @@ class CollectConfig:
             raise UserError(f"drawn_screens must be 0 or more, not {self.drawn_screens}")
         if not self.root_screens + self.drawn_screens:
             raise UserError("root_screens and drawn_screens are both 0: nothing would be collected")
-        if self.episode.planner.planner == "random" and not self.root_screens:
+        if not self.episode.planner.search.looks_ahead and not self.root_screens:
             raise UserError("random play generates no nodes to draw from; use --root_screens=1")
 
 
@@ -187,3 +187,14 @@ class Collector:
             "first_seed": self._first_seed,
             "config": configs.settings(self.config),
         }
+
+
+def collect(
+    config: CollectConfig,
+    workdir: Path,
+    interrupted: Callable[[], bool] = lambda: False,
+    tell: Callable[[Collector], None] = lambda collector: None,
+) -> dict[str, Any] | None:
+    """Collects screens into the store `workdir`; returns the record, or None if interrupted."""
+    collector = Collector(config, workdir)
+    return collector.record() if collector.collect(tell, interrupted) else None

@@ -9,7 +9,8 @@ from typing import Any
 
 from vaeiw_jax import atari, configs, durable, provenance, workdirs
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.planning import Decision
+from vaeiw_jax.features import FeatureSet
+from vaeiw_jax.planning import Decision, SearchFunction
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
 SAVE_SECONDS = 30.0
@@ -77,6 +78,8 @@ def play(
     save_seconds: float = SAVE_SECONDS,
     on_decision: Callable[[Episode, Decision | None], None] = lambda episode, decision: None,
     interrupted: Callable[[], bool] = lambda: False,
+    features: FeatureSet | None = None,
+    search: SearchFunction | None = None,
 ) -> dict[str, Any] | None:
     """Plays a run to its end, from its last save if there is one, and returns its record.
 
@@ -88,14 +91,16 @@ def play(
       save_seconds: how much play a crash may cost.
       on_decision: told of the episode at the start, and of every decision.
       interrupted: asked after every decision; if it says so the run is saved and None returned.
+      features, search: objects in place of those that the config names, as for `Episode`.
     """
+    config = config.named_after(features, search)
     how = configs.settings(config.identified())
     del how["game"]  # games may share a work directory
     workdirs.claim(run.workdir, how)
     if run.record.exists():
         return durable.read_json(run.record)
     started = time.time()
-    episode = Episode(config, run.seed, emulators)
+    episode = Episode(config, run.seed, emulators, features=features, search=search)
     resumed_at = _resume(episode, run)
     settle()
     on_decision(episode, None)
