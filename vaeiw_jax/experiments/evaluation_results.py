@@ -100,7 +100,7 @@ class Results:
         runs = sorted(self._by_method.get((method, game), []), key=lambda run: run.seed)
         if experiment is None:
             return runs
-        return [run for run in runs if run.seed < self.config.seed + experiment.runs]
+        return [run for run in runs if run.seed < self.config.seed + experiment.runs_of(method)]
 
     def scores(self, method: str, game: str, experiment: Experiment | None = None) -> list[float]:
         return [run.score for run in self.runs(method, game, experiment)]

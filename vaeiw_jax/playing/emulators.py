@@ -18,11 +18,11 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
 
+from vaeiw_jax import configs
 from vaeiw_jax.atari import Atari, AtariConfig, Snapshot
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning.world import Answer, Transition
@@ -181,7 +181,7 @@ class _Worker:
         self.questions: deque[_Question] = deque()
         with _nameless_file() as shared:
             self._slots = mmap.mmap(shared, _AHEAD * _SLOT_BYTES)
-            arguments = [json.dumps(asdict(config)), str(shared)]
+            arguments = [json.dumps(configs.settings(config)), str(shared)]
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "vaeiw_jax.playing.emulators", *arguments],
                 stdin=subprocess.PIPE,
@@ -290,4 +290,4 @@ if __name__ == "__main__":
     game, descriptor = sys.argv[1:]
     memory = mmap.mmap(int(descriptor), _AHEAD * _SLOT_BYTES)
     _let_the_planner_go_first()
-    _work(AtariConfig(**json.loads(game)), sys.stdin.buffer, pipe, memory)
+    _work(configs.from_settings(AtariConfig, json.loads(game)), sys.stdin.buffer, pipe, memory)

@@ -104,7 +104,7 @@ def _trained(training: Path) -> dict[str, Any]:
         "model": models.model_description(training / "model")["weights"]["sha256"],
         "steps": best["step"],
         "validation": best,
-        "config": settings.pop("model") | settings | {"screens": Path(settings["screens"]).name},
+        "config": settings | {"screens": Path(settings["screens"]).name},
     }
 
 
