@@ -14,7 +14,7 @@ import jax
 from absl import flags
 
 from launch import command
-from vaeiw_jax import provenance, workdirs
+from vaeiw_jax import compilation, provenance, workdirs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.training.checkpoints import quiet_orbax
 from vaeiw_jax.training.loop import TrainConfig, train
@@ -35,6 +35,7 @@ def main() -> int | None:
     config = command.read_flags(TrainConfig)
     if WORKDIR.value is None:
         raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")
+    compilation.fit_threads()
     sharding.connect(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
     workdir = Path(WORKDIR.value)
     started = time.time()

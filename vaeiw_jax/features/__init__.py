@@ -3,7 +3,6 @@
 To add one, write a class like `ram.RAM` in a file of its own and name it in `FEATURE_SETS`.
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -70,7 +69,7 @@ def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
         return config
     from vaeiw_jax.features import vae
 
-    return dataclasses.replace(config, features=vae.identity(config.features, game))
+    return vae.identified(config, game)
 
 
 def check(config: FeaturesConfig) -> None:

@@ -25,14 +25,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from vaeiw_jax import durable
+from vaeiw_jax import compilation, durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.models import load_model, model_description, save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.training.metrics import MetricsLog, ProgressBar, validations
-from vaeiw_jax.vae import compilation, convolutions, sharding, steps
+from vaeiw_jax.vae import convolutions, sharding, steps
 from vaeiw_jax.vae.steps import (
     TrainConfig,
     TrainState,
