@@ -21,7 +21,7 @@ from vaeiw_jax.planning import (
     World,
 )
 from vaeiw_jax.planning.world import Atoms
-from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld
+from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
 
 LATE_SECONDS = 0.02
 """A decision may end so long after its budget of seconds without being counted as late."""
@@ -104,6 +104,7 @@ class Episode:
         )
         self.snapshot = self.simulator.start(start_rng)
         self._first_frame = self.snapshot.frame
+        self._prefetch: Prefetch | None = None
         num_features, atoms = self._features()
         self.planner = Planner(
             config.planner,
@@ -122,12 +123,13 @@ class Episode:
             self.config.atari.game, self.simulator.screen_shape, self.background
         )
         chosen = features.create(self.config.features, setting)
+        self._prefetch = getattr(chosen, "prefetch", None)
         return chosen.num_features, chosen.atoms
 
     def _world(self, atoms: Atoms, emulators: int) -> World:
         if not emulators:
             return PlainWorld(self.simulator.step, atoms)
-        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms)
+        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms, self._prefetch)
 
     def advance(self) -> Decision:
         """Makes a decision and acts on it."""
