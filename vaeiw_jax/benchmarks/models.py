@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vaeiw_jax import compilation
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.models import SHIPPED
@@ -11,7 +12,6 @@ from vaeiw_jax.playing.collecting import CollectConfig, collect
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.training import checkpoints
 from vaeiw_jax.training.loop import train
-from vaeiw_jax.vae import compilation
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
