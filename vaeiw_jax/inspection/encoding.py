@@ -3,7 +3,6 @@
 import functools
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -53,9 +52,7 @@ class Decoded:
         return float(np.square(self.reconstructions - frames).mean())
 
 
-def encode(
-    model: ModelConfig, directory: Path, config: FeaturesConfig, screen_set: ScreenSet
-) -> Encoded:
+def encode(model: ModelConfig, config: FeaturesConfig, screen_set: ScreenSet) -> Encoded:
     """The features of screens, by the very function that a planner calls."""
     screens = screen_set.screens
     setting = Setting(screen_set.game, (screens.shape[1], screens.shape[2]))
