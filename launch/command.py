@@ -1,18 +1,21 @@
-"""What every front door shares: flags made from config dataclasses, and errors said in a sentence."""
+"""What all commands share: flags made from config dataclasses, progress bars, interrupts, errors in a sentence."""
 
+import contextlib
 import dataclasses
 import errno
+import shlex
 import signal
 import sys
-import types
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
 from absl import app, flags, logging
+from tqdm import tqdm
 
+from vaeiw_jax import configs
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.progress import Progress
 
 Config = TypeVar("Config")
 
@@ -24,16 +27,16 @@ _DEFINERS: dict[type, Callable[..., Any]] = {
 }
 
 
-def define_flags(config_class: type, exclude: tuple[str, ...] = ()) -> None:
-    """Defines one flag per field of a config dataclass, those of the configs inside it included."""
-    hints = typing.get_type_hints(config_class)
-    for field in dataclasses.fields(config_class):
-        kind = _without_none(hints[field.name])
-        if dataclasses.is_dataclass(kind):
-            define_flags(typing.cast(type, kind), exclude)
-        elif field.name not in exclude:
-            default = None if field.default is dataclasses.MISSING else field.default
-            _DEFINERS[kind](field.name, default, field.metadata["help"], module_name=sys.argv[0])
+def define_flags(*config_classes: type, exclude: tuple[str, ...] = ()) -> None:
+    """Defines one flag per field of config dataclasses, those of the configs inside them included, each once."""
+    for config_class in config_classes:
+        for field, kind in configs.fields(config_class):
+            if dataclasses.is_dataclass(kind):
+                define_flags(kind, exclude=exclude)
+            elif field.name not in exclude and field.name not in flags.FLAGS:
+                default = None if field.default is dataclasses.MISSING else field.default
+                define = _DEFINERS[kind]
+                define(field.name, default, field.metadata["help"], module_name=sys.argv[0])
 
 
 def read_flags(
@@ -44,13 +47,11 @@ def read_flags(
     `values` are taken as they are; a flag the user gave comes next, then `defaults`, then the dataclass's own default.
     """
     defaults = defaults or {}
-    hints = typing.get_type_hints(config_class)
-    for field in dataclasses.fields(config_class):  # type: ignore[arg-type]
-        kind = _without_none(hints[field.name])
+    for field, kind in configs.fields(config_class):
         if field.name in values:
             continue
         if dataclasses.is_dataclass(kind):
-            values[field.name] = read_flags(typing.cast(type, kind), defaults)
+            values[field.name] = read_flags(kind, defaults)
         elif given(field.name):
             values[field.name] = flags.FLAGS[field.name].value
         elif field.name in defaults:
@@ -65,36 +66,74 @@ def given(name: str) -> bool:
     return name in flags.FLAGS and bool(flags.FLAGS[name].present)
 
 
-def _without_none(hint: Any) -> Any:
-    if isinstance(hint, types.UnionType):
-        (kind,) = (part for part in typing.get_args(hint) if part is not types.NoneType)
-        return kind
-    return hint
+def given_flags(names: set[str]) -> dict[str, Any]:
+    """Those of the flags that the user gave on the command line."""
+    return {name: flags.FLAGS[name].value for name in sorted(names) if given(name)}
 
 
 class Interrupt:
-    """Turns the first Ctrl-C, or SIGTERM, into a wish to stop after this decision; the second stops at once."""
+    """True after the first Ctrl-C or SIGTERM, so that a job saves and ends; the second ends the process at once."""
 
     def __init__(self) -> None:
-        self.wished = False
-        signal.signal(signal.SIGINT, self._wish)
-        signal.signal(signal.SIGTERM, self._wish)
+        self._requested = False
+        signal.signal(signal.SIGINT, self._request)
+        signal.signal(signal.SIGTERM, self._request)
 
-    def _wish(self, number: int, frame: FrameType | None) -> None:
-        self.wished = True
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        self._requested = True
         signal.signal(number, signal.SIG_DFL)
 
     def __call__(self) -> bool:
-        return self.wished
+        return self._requested
+
+
+def stopped() -> int:
+    """Says how to go on after an interruption; returns the code to exit with."""
+    print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
+    return 130
+
+
+class ProgressBar:
+    """The progress of a job as a line on the terminal; where there is none, a line now and then."""
+
+    def __init__(self, title: str, unit: str, **options: Any):
+        self.latest = Progress(0, 0)
+        self._options = {"desc": title, "unit": f" {unit}", "dynamic_ncols": True, **options}
+        self._bar: Any = None
+
+    def tell(self, progress: Progress) -> None:
+        self.latest = progress
+        if self._bar is None:
+            self._bar = tqdm(
+                total=progress.total,
+                initial=progress.done,
+                mininterval=0.2 if sys.stderr.isatty() else 30,
+                **self._options,
+            )
+        self._bar.set_postfix_str(progress.text, refresh=False)
+        self._bar.update(progress.done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+@contextlib.contextmanager
+def progress_bar(title: str, unit: str, **options: Any) -> Iterator[ProgressBar]:
+    """A bar for what is inside; options are those of tqdm."""
+    bar = ProgressBar(title, unit, **options)
+    try:
+        yield bar
+    finally:
+        bar.close()
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a front door: parses the flags, and ends with one clear sentence where the user can mend it."""
+    """Runs a command: parses the flags, and ends with one sentence where the user made a mistake."""
 
     def guarded(argv: list[str]) -> int | None:
-        logging.set_verbosity(
-            logging.WARNING
-        )  # JAX tells at length which accelerators there are not
+        logging.set_verbosity(logging.WARNING)  # JAX logs which accelerators there are not
         try:
             if len(argv) > 1:
                 raise UserError(f"unexpected argument {argv[1]!r}; flags look like --name=value")

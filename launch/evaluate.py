@@ -8,7 +8,6 @@ Stopped or killed, it goes on where it was. `launch.report` makes a report of wh
 """
 
 import os
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -25,12 +24,13 @@ from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
 from vaeiw_jax.experiments.ray_engine import RayEngine
-from vaeiw_jax.experiments.scheduling import Engine, Progress, Scheduler
+from vaeiw_jax.experiments.scheduling import Engine, Scheduler, Tally
+from vaeiw_jax.progress import Progress
 
 command.define_flags(EvaluationConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded", required=True)
 _STORE = flags.DEFINE_string(
-    "store", None, "frames and VAEs, to share between evaluations (default: in --workdir)"
+    "store", None, "screens and VAEs, to share between evaluations (default: in --workdir)"
 )
 _ENGINE = flags.DEFINE_string("engine", "local", "local: this machine; ray: a Ray cluster")
 _RAY_ADDRESS = flags.DEFINE_string("ray_address", "auto", "ray: HOST:PORT of the cluster, or auto")
@@ -58,19 +58,21 @@ def show_plan(all_jobs: Sequence[Job]) -> None:
     seconds = estimates.at_most(all_jobs, _CPUS.value)
     left = [job for job in all_jobs if not job.is_done()]
     for job in left:
-        print(f"{job.kind:<8} {job.name}  (at most {estimates.say(seconds[job.name])})")
+        print(f"{job.kind:<8} {job.name}  (at most {estimates.duration(seconds[job.name])})")
     print(f"\n{len(all_jobs) - len(left):>7,} done already")
     for kind, number in jobs.count(left).items():
         hours = sum(seconds[job.name] for job in left if job.kind == kind) / 3600
         print(f"{number:>7,} {kind:<8} at most {hours:>12,.1f} hours in all")
     slots = max(1, usable_cores() // _CPUS.value)
     for machines in (1, 10, 100):
-        duration = estimates.say(estimates.wall_clock(left, seconds, machines * slots))
+        longest = estimates.duration(estimates.wall_clock(left, seconds, machines * slots))
         machine = "machine" if machines == 1 else "machines"
         print(
-            f"{machines:>7,} {machine} like this, {slots} jobs at once on each: at most {duration}"
+            f"{machines:>7,} {machine} like this, {slots} jobs at once on each: at most {longest}"
         )
-    print("games that end before the limit on actions take less; --status tells as it goes")
+    print(
+        "games that end before the limit on actions take less; --status shows what to expect as it goes"
+    )
 
 
 def engine(workdir: Path) -> Engine:
@@ -96,40 +98,35 @@ def main() -> int | None:
         raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
     chosen = engine(workdir)
     evaluation.claim(config, workdir, store)
-    interrupt = command.Interrupt()
-    with tqdm(
-        total=len(all_jobs), unit=" jobs", mininterval=0.2 if sys.stderr.isatty() else 30
-    ) as bar:
-
-        def show(progress: Progress) -> None:
-            bar.set_postfix_str(
-                f"{len(progress.running)} running, {len(progress.failed)} failed, {progress.left} left",
-                refresh=False,
-            )
-            bar.update(len(progress.done) - bar.n)
-
-        def retried(job: Job, why: str) -> None:
-            bar.write(f"{job.name} is tried again: {why}", sys.stderr)
-
-        def failed(job: Job, why: str) -> None:
-            log = job.beside("logs", ".log")
-            said = f" (log: {log})" if log.exists() else ""
-            bar.write(f"{job.name} failed: {why}{said}", sys.stderr)
-
-        scheduler = Scheduler(all_jobs, chosen, _RETRIES.value, show, retried, failed)
-        progress = scheduler.run(interrupt)
-    return tell_the_end(progress, workdir)
-
-
-def tell_the_end(progress: Progress, workdir: Path) -> int | None:
-    if progress.stopped:
-        print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
-        return 130
-    print(f"{len(progress.done):,} of {progress.total:,} jobs are done")
-    if progress.failed:
-        print(f"{len(progress.failed):,} failed; run the same command again to try them again")
+    tally = evaluate(all_jobs, chosen)
+    if tally.stopped:
+        return command.stopped()
+    print(f"{len(tally.done):,} of {tally.total:,} jobs are done")
+    if tally.failed:
+        print(f"{len(tally.failed):,} failed; run the same command again to try them again")
     print(f"next: python -m launch.report --workdir={os.path.relpath(workdir)}")
-    return 1 if progress.failed else None
+    return 1 if tally.failed else None
+
+
+def evaluate(all_jobs: Sequence[Job], chosen: Engine) -> Tally:
+    """Does the jobs, with a bar that shows how many are done."""
+
+    def show(tally: Tally) -> None:
+        text = f"{len(tally.running)} running, {len(tally.failed)} failed, {tally.left} left"
+        bar.tell(Progress(len(tally.done), tally.total, text))
+
+    def retried(job: Job, why: str) -> None:
+        tqdm.write(f"{job.name} is tried again: {why}", sys.stderr)
+
+    def failed(job: Job, why: str) -> None:
+        log = job.beside("logs", ".log")
+        tqdm.write(
+            f"{job.name} failed: {why}{f' (log: {log})' if log.exists() else ''}", sys.stderr
+        )
+
+    with command.progress_bar("evaluating", "jobs") as bar:
+        scheduler = Scheduler(all_jobs, chosen, _RETRIES.value, show, retried, failed)
+        return scheduler.run(command.Interrupt())
 
 
 if __name__ == "__main__":

@@ -3,13 +3,10 @@
     python -m launch.pipeline --game=MsPacman --preset=laptop --workdir=runs/mspacman-pipeline
 
 What is done is not done again, so run the same command again to go on after an interruption. --iterations=3 repeats it
-twice more, with screens collected by what was learned before. Flags of launch.collect, launch.train and launch.play
-are passed on to them.
+twice more, with screens collected by what was learned before. It takes the flags of launch.collect, launch.train and
+launch.play.
 """
 
-import contextlib
-import dataclasses
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,89 +15,119 @@ import jax
 from absl import flags
 
 from launch import command, play_flags
+from vaeiw_jax import configs
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import estimates, pipeline
-from vaeiw_jax.experiments.pipeline import PRESETS, PipelineConfig, Settings, Step
-from vaeiw_jax.playing.collecting import CollectConfig
-from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job
+from vaeiw_jax.experiments.pipeline import PipelineConfig
+from vaeiw_jax.playing import video
+from vaeiw_jax.playing.runs import PlayConfig
+from vaeiw_jax.progress import Progress
 from vaeiw_jax.reports import pipeline_report
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.training.checkpoints import quiet_orbax
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "for everything (default: runs/GAME-pipeline)")
 _PRESET = flags.DEFINE_string(
     "preset", "paper", "paper: as published; laptop: within two hours on two cores"
 )
-for _config in (PipelineConfig, CollectConfig, TrainConfig):  # which hold all the others
-    command.define_flags(_config, exclude=("screens", "start_from"))
+_COLLECT_NODES = flags.DEFINE_integer(
+    "collect_nodes",
+    None,
+    "nodes a decision while collecting (default: the budget that games are played with)",
+)
+command.define_flags(PipelineConfig, exclude=("screens", "start_from"))
 flags.adopt_module_key_flags(play_flags)
 
+_UNITS = {COLLECT: "screens", TRAIN: "steps", PLAY: "actions"}
 
-def settings() -> tuple[PipelineConfig, Settings]:
+
+def read_config() -> PipelineConfig:
     """The preset, changed by the flags that were given."""
-    if _PRESET.value not in PRESETS:
-        raise unknown("preset", _PRESET.value, PRESETS)
-    preset_config, preset = PRESETS[_PRESET.value]
-    config = command.read_flags(PipelineConfig, dataclasses.asdict(preset_config))
-    given = {name: flags.FLAGS[name].value for name in flags.FLAGS if command.given(name)}
-    told = pipeline.told(preset, given)
-    # The steps check what they are told as well, but perhaps hours later.
-    defaults = play_flags.episode_defaults()
-    command.read_flags(CollectConfig, defaults | dict(told.collect))
-    command.read_flags(EpisodeConfig, defaults | dict(told.play))
-    command.read_flags(TrainConfig, dict(told.train), screens="")
-    return config, told
+    game = command.read_flags(AtariConfig).game
+    given = command.given_flags(configs.names(PipelineConfig) - {"game", "screens", "start_from"})
+    return pipeline.configure(
+        game, _PRESET.value, play_flags.PROTOCOL.value, _COLLECT_NODES.value, **given
+    )
 
 
-def say_how_long(seconds: float) -> None:
+def print_estimate(seconds: float) -> None:
     if jax.default_backend() != "cpu":
         return
-    print(f"this takes at most about {estimates.say(seconds)} on a CPU like two cores of a server")
+    longest = estimates.duration(seconds)
+    print(f"this takes at most about {longest} on a CPU like two cores of a server")
     if _PRESET.value == "paper" and seconds > 2 * 3600:
         print("on a machine without an accelerator, --preset=laptop ends within two hours")
 
 
-def run(step: Step, interrupt: command.Interrupt) -> bool:
-    """Runs a step in a process of its own; returns whether it is done, rather than interrupted."""
-    print(f"\n{step.title}\n  python {shlex.join(step.arguments)}", flush=True)
-    process = subprocess.Popen([sys.executable, *step.arguments])
-    while process.poll() is None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=0.2)
-        if interrupt():
-            process.terminate()
-            process.wait()
-    if interrupt():
-        return False
-    if process.returncode:
-        raise UserError("that failed, as it says above; mend it and run the same command again")
-    return True
+class Steps:
+    """What the command adds to the chain of jobs: a bar for each, films, and the pages about each iteration."""
+
+    def __init__(self, config: PipelineConfig, workdir: Path, interrupt: command.Interrupt):
+        self._config = config
+        self._workdir = workdir
+        self._interrupt = interrupt
+        self._bar = command.ProgressBar("", "")
+
+    def before_job(self, job: Job) -> None:
+        self._bar.close()
+        self._bar = command.ProgressBar(job.kind, _UNITS[job.kind])
+        done = ": done before" if job.is_done() else ""
+        print(f"\n{pipeline.describe(job)}{done}", flush=True)
+
+    def tell(self, progress: Progress) -> None:
+        self._bar.tell(progress)
+
+    def after_iteration(self, number: int) -> None:
+        self._bar.close()
+        for job in pipeline.iterations(self._config, self._workdir)[number - 1]:
+            if isinstance(job.config, PlayConfig) and not self._interrupt():
+                video.film(job.run, job.config.episode)
+        if not self._interrupt():
+            self._inspect(number)
+        if not self._interrupt():
+            game = self._config.game
+            pipeline_report.write(game, number, self._workdir)
+            scores = [record["score"] for record in pipeline.records(game, number, self._workdir)]
+            print(f"\niteration {number}: {pipeline_report.summary(scores)}")
+
+    def _inspect(self, number: int) -> None:
+        """Looks inside the VAE, in a process of its own."""
+        page = self._workdir / "inside" / str(number)
+        if (page / "index.html").exists():
+            return
+        flags_of_inspect = {
+            "checkpoint": self._workdir / "vaes" / str(number),
+            "screens": self._workdir / "screens" / str(number),
+            "run": self._workdir / "runs" / str(number),
+            "run_seed": self._config.play.seed,
+            "fresh_tree": True,
+            "workdir": page,
+        }
+        given = [f"--{name}={value}" for name, value in flags_of_inspect.items()]
+        process = subprocess.Popen([sys.executable, "-m", "launch.inspect", *given])
+        while process.poll() is None:
+            try:
+                process.wait(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                if self._interrupt():
+                    process.terminate()
+        if process.returncode and not self._interrupt():
+            raise UserError("launch.inspect failed, as it says above; run the same command again")
 
 
 def main() -> int | None:
-    config, told = settings()
-    game = command.read_flags(AtariConfig).game
-    seed = flags.FLAGS.seed
-    workdir = Path(_WORKDIR.value or f"runs/{game}-pipeline")
-    pipeline.claim(game, told, workdir)
-
-    def steps(number: int) -> list[Step]:
-        return pipeline.iteration(game, number, config, told, seed, workdir)
-
+    quiet_orbax()
+    config = read_config()
+    workdir = Path(_WORKDIR.value or f"runs/{config.game}-pipeline")
     interrupt = command.Interrupt()
-    numbers = range(1, config.iterations + 1)
-    say_how_long(pipeline.at_most(step for number in numbers for step in steps(number)))
-    for number in numbers:
-        for i in range(len(steps(number))):
-            step = steps(number)[i]  # made anew, for what was done since decides whether it is done
-            if step.done:
-                print(f"{step.title}: done before")
-            elif not run(step, interrupt):
-                print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
-                return 130
-        pipeline_report.write(game, number, workdir)
-        scores = [record["score"] for record in pipeline.records(game, number, workdir)]
-        print(f"\niteration {number}: {pipeline_report.summary(scores)}")
+    steps = Steps(config, workdir, interrupt)
+    print_estimate(pipeline.at_most(config, workdir))
+    played = pipeline.run(
+        config, workdir, interrupt, steps.tell, steps.before_job, steps.after_iteration
+    )
+    if played is None or interrupt():
+        return command.stopped()
     print(f"report: {workdir / pipeline_report.PAGE}")
     return None
 

@@ -5,70 +5,29 @@
 A run that was cut off goes on where it was last saved; a finished one is not played again.
 """
 
-import shlex
-import sys
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from absl import flags
-from tqdm import tqdm
 
 from launch import command, play_flags
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.planning import Decision
-from vaeiw_jax.playing import runs, video
-from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
-from vaeiw_jax.playing.runs import Run
+from vaeiw_jax.playing import video
+from vaeiw_jax.playing.runs import PlayConfig, Run, play
 
-command.define_flags(EpisodeConfig)
+command.define_flags(PlayConfig)
 flags.adopt_module_key_flags(play_flags)
 _RUNS = flags.DEFINE_integer("runs", 1, "how many runs, with seeds counted up from --seed")
-_SEED = flags.DEFINE_integer("seed", 0, "seed of the first run")
 _WORKDIR = flags.DEFINE_string(
     "workdir", None, "where everything is recorded (default: runs/GAME-FEATURES-PLANNER)"
 )
 _VIDEO = flags.DEFINE_boolean("video", False, "film every run, to WORKDIR/videos/GAME/seed-S.mp4")
 _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
 _PROFILE = flags.DEFINE_boolean("profile", False, "print where the time of the decisions went")
-_SAVE_SECONDS = flags.DEFINE_float(
-    "save_seconds", runs.SAVE_SECONDS, "save an unfinished run so often"
-)
-
-
-def play_with_progress(
-    config: EpisodeConfig, run: Run, interrupt: command.Interrupt
-) -> dict[str, Any] | None:
-    """One run, with a line that tells how it goes."""
-    with tqdm(
-        total=config.most_actions,
-        desc=f"{run.game} seed {run.seed}",
-        bar_format="{desc}: {n_fmt} actions{postfix} [{elapsed} gone, at most {remaining} left]",
-        mininterval=0.2 if sys.stderr.isatty() else 10,
-    ) as bar:
-        nodes: list[int] = []
-
-        def show(episode: Episode, decision: Decision | None) -> None:
-            if decision is None:  # the start, or where an earlier process left off
-                bar.n = bar.initial = len(episode.actions)
-                return
-            nodes.append(decision.statistics.new_nodes)
-            bar.set_postfix_str(
-                f"score {episode.score:,}, {np.mean(nodes[-50:]):.0f} nodes a decision",
-                refresh=False,
-            )
-            bar.update()
-
-        return runs.play(
-            config,
-            run,
-            emulators=play_flags.emulators(config.planner.rollouts_in_flight),
-            command=sys.orig_argv,
-            save_seconds=_SAVE_SECONDS.value,
-            on_decision=show,
-            interrupted=interrupt,
-        )
+_BAR = "{desc}: {n_fmt} actions{postfix} [{elapsed} gone, at most {remaining} left]"
 
 
 def profile(decisions: dict[str, np.ndarray]) -> str:
@@ -85,35 +44,39 @@ def profile(decisions: dict[str, np.ndarray]) -> str:
     return "\n".join(lines)
 
 
+def describe(record: dict[str, Any], run: Run, played_before: bool) -> str:
+    """A line about a finished run."""
+    return (
+        f"{run.game} seed {run.seed}: score {record['score']:,} in {record['actions']:,} actions "
+        f"({record['stop'].replace('_', ' ')}), "
+        f"{record['decisions']['mean_new_nodes']:.1f} nodes a decision"
+        f"{', played before' if played_before else ''}: {run.record}"
+    )
+
+
 def main() -> int | None:
-    config = command.read_flags(EpisodeConfig, play_flags.episode_defaults())
+    config = command.read_flags(PlayConfig, play_flags.settings(PlayConfig))
     if _RUNS.value < 1:
         raise UserError(f"--runs must be at least 1, not {_RUNS.value}")
-    if _SEED.value < 0:
-        raise UserError(f"--seed must be 0 or more, not {_SEED.value}")
-    game = config.atari.game
-    default = Path("runs") / f"{game}-{config.features.kind}-{config.planner.planner}"
+    episode = config.episode
+    game = episode.atari.game
+    default = Path("runs") / f"{game}-{episode.features.kind}-{episode.planner.planner}"
     workdir = Path(_WORKDIR.value) if _WORKDIR.value else default
     interrupt = command.Interrupt()
     scores = []
-    for seed in range(_SEED.value, _SEED.value + _RUNS.value):
+    for seed in range(config.seed, config.seed + _RUNS.value):
         run = Run(workdir, game, seed)
-        finished_before = run.record.exists()
-        record = play_with_progress(config, run, interrupt)
+        played_before = run.record.exists()
+        with command.progress_bar(f"{game} seed {seed}", "actions", bar_format=_BAR) as bar:
+            record = play(dataclasses.replace(config, seed=seed), workdir, interrupt, bar.tell)
         if record is None:
-            print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
-            return 130
+            return command.stopped()
         scores.append(record["score"])
-        print(
-            f"{game} seed {seed}: score {record['score']:,} in {record['actions']:,} actions "
-            f"({record['stop'].replace('_', ' ')}), "
-            f"{record['decisions']['mean_new_nodes']:.1f} nodes a decision"
-            f"{', played before' if finished_before else ''}: {run.record}"
-        )
+        print(describe(record, run, played_before))
         if _PROFILE.value:
             print(profile(durable.read_arrays(run.decisions)))
         if _VIDEO.value:
-            video.film(run, config, _EVERY_FRAME.value)
+            video.film(run, episode, _EVERY_FRAME.value)
             print(f"video: {run.video}")
     if len(scores) > 1:
         error = np.std(scores, ddof=1) / len(scores) ** 0.5

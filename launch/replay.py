@@ -5,6 +5,7 @@ python -m launch.replay --workdir=runs/pong --seed=0 [--game=Pong] [--video]
 
 from pathlib import Path
 
+import numpy as np
 from absl import flags
 from tqdm import tqdm
 
@@ -21,11 +22,19 @@ _VIDEO = flags.DEFINE_boolean("video", False, "film it, to WORKDIR/videos/GAME/s
 _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
 
 
+def read_actions(run: runs.Run) -> list[int]:
+    recorded = durable.read_arrays(run.decisions).get("actions")
+    if recorded is None or recorded.ndim != 1 or not np.issubdtype(recorded.dtype, np.integer):
+        raise durable.DamagedFileError(run.decisions, "it has no actions")
+    return recorded.tolist()
+
+
 def main() -> int | None:
     run = runs.find(Path(_WORKDIR.value), _GAME.value, _SEED.value)
-    record = durable.read_json(run.record)
-    config = configs.from_settings(EpisodeConfig, record["config"])
-    actions = durable.read_arrays(run.decisions)["actions"].tolist()
+    record = runs.read_record(run)
+    assert record is not None  # or it would not have been found
+    config = configs.from_settings(EpisodeConfig, record["config"], run.record)
+    actions = read_actions(run)
     score = 0.0
     for transition, _ in tqdm(
         replay(config, run.seed, actions), "replaying", len(actions), leave=False

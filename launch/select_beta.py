@@ -1,6 +1,6 @@
 """Chooses beta by the elbow of reconstruction against KL: trains a model per beta.
 
-    python -m launch.select_beta --screens=frames/pong --workdir=runs/pong --betas=1e-2,1e-3,1e-4
+    python -m launch.select_beta --screens=runs/Pong-screens --workdir=runs/Pong-beta --betas=1e-2,1e-3,1e-4
 
 All flags of launch.train but --beta work here too.
 """
@@ -15,29 +15,30 @@ from vaeiw_jax.training.beta_selection import select_beta
 from vaeiw_jax.training.checkpoints import quiet_orbax
 from vaeiw_jax.training.loop import TrainConfig
 
-WORKDIR = flags.DEFINE_string("workdir", None, "folder for the models and the chart")
-BETAS = flags.DEFINE_list("betas", ["1e-2", "1e-3", "1e-4", "1e-5"], "weights of the KL to try")
+_WORKDIR = flags.DEFINE_string("workdir", None, "folder for the models and the chart")
+_BETAS = flags.DEFINE_list("betas", ["1e-2", "1e-3", "1e-4", "1e-5"], "weights of the KL to try")
 command.define_flags(TrainConfig, exclude=("beta",))
 
 
-def main() -> None:
+def main() -> int | None:
     quiet_orbax()
     config = command.read_flags(TrainConfig)
-    if WORKDIR.value is None:
+    if _WORKDIR.value is None:
         raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")
     try:
-        betas = [float(beta) for beta in BETAS.value]
+        betas = [float(beta) for beta in _BETAS.value]
     except ValueError as error:
         raise UserError(f"--betas must be numbers like 1e-3,1e-4,1e-5 ({error})") from error
-    selection = select_beta(config, betas, Path(WORKDIR.value))
+    with command.progress_bar("training", "steps", smoothing=0.1) as bar:
+        selection = select_beta(config, betas, Path(_WORKDIR.value), command.Interrupt(), bar.tell)
     if selection is None:
-        print("stopped; run the same command again to go on")
-        return
+        return command.stopped()
     print(f"{'beta':>8}  {'KL':>10}  {'reconstruction above the floor':>30}")
     for point in selection.tradeoffs:
         mark = "  <- picked" if point == selection.picked else ""
         print(f"{point.beta:8g}  {point.kl:10,.1f}  {point.excess_bce:30,.1f}{mark}")
-    print(f"{selection.why}\nchart: {Path(WORKDIR.value) / 'selection.png'}")
+    print(f"{selection.why}\nchart: {Path(_WORKDIR.value) / 'selection.png'}")
+    return None
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game)
     model, variables = models.load_model(directory)
     screens = random_screens(atari.rom_id(game), 40, seed=7)[10:]
     frames = ScreenSet(game, screens)
-    encoded = encoding.encode(model, directory, FeaturesConfig("vae"), frames)
+    encoded = encoding.encode(model, FeaturesConfig("vae"), frames)
     different = len(np.unique(screens, axis=0))
     assert len(np.unique(encoded.bits, axis=0)) >= 0.9 * different
     decoded = encoding.decode(model, variables, encoded, np.arange(len(screens)))

@@ -1,10 +1,11 @@
-"""Files that a crash leaves whole: the old one or the new one, never a half."""
+"""Files that a crash leaves whole: the old one or the new one, never a half. Damaged ones are refused by name."""
 
+import hashlib
 import io
 import json
 import os
+import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,18 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax.errors import UserError
+
+_SEAL = "sha256"
+_END_OF_ARCHIVE = struct.Struct("<4s4H2LH")
+
+
+class DamagedFileError(UserError):
+    """A file that is not as it was written."""
+
+    def __init__(self, path: Path, reason: object, remedy: str = "move it away and run again"):
+        super().__init__(f"{path} is damaged ({reason}); {remedy}")
+        self.path = path
+        self.reason = reason
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -39,15 +52,31 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: Path, value: Any) -> None:
-    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
+def json_bytes(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()
 
 
-def read_json(path: Path) -> Any:
+def write_json(path: Path, value: Mapping[str, Any], sealed: bool = False) -> None:
+    """Writes an object; `sealed` adds an entry with the digest of the others, which `read_json` verifies."""
+    write_bytes(path, json_bytes({**value, _SEAL: _seal(value)} if sealed else value))
+
+
+def read_json(path: Path, sealed: bool = False) -> dict[str, Any]:
+    """Reads an object; whatever else the file may hold is refused."""
+    data = path.read_bytes()
     try:
-        return json.loads(path.read_bytes())
-    except ValueError as error:
-        raise UserError(f"{path} is damaged ({error}); move it away and run again") from error
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(path, error) from error
+    if not isinstance(value, dict):
+        raise DamagedFileError(path, f"it holds {str(value)[:20]!r}, not an object")
+    if sealed and _SEAL in value and value.pop(_SEAL) != _seal(value):
+        raise DamagedFileError(path, "its SHA-256 is not the one it names")
+    return value
+
+
+def _seal(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -64,8 +93,13 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Reads an .npz whole; every member's checksum is verified on the way."""
+    data = path.read_bytes()
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError) as error:
-        raise UserError(f"{path} is damaged ({error}); move it away and run again") from error
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        _, _, _, _, members, *_ = _END_OF_ARCHIVE.unpack(data[-_END_OF_ARCHIVE.size :])
+    except Exception as error:  # zipfile raises almost anything where bits are wrong
+        raise DamagedFileError(path, error) from error
+    if members != len(arrays):
+        raise DamagedFileError(path, f"it holds {len(arrays)} arrays of {members}")
+    return arrays

@@ -7,7 +7,6 @@ Those that come with the project are in `checkpoints`, one folder per game: pack
 checkout a link to the folder at its top level.
 """
 
-import dataclasses
 import hashlib
 import importlib.resources
 import json
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import durable
+from vaeiw_jax import configs, durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
@@ -69,11 +68,11 @@ def save_model(
     durable.write_arrays(directory / name, arrays)
     description = {
         "format": FORMAT,
-        "model": dataclasses.asdict(config),
+        "model": configs.settings(config),
         "weights": {"file": name, "sha256": _file_digest(directory / name)},
         "about": dict(about or {}),
     }
-    durable.write_json(directory / CONFIG, description)
+    durable.write_json(directory / CONFIG, description, sealed=True)
     for old in directory.glob("weights-*.npz"):
         if old.name != name:
             old.unlink()
@@ -82,12 +81,9 @@ def save_model(
 def load_model(directory: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """Reads a model: its config and its variables, "params" and "batch_stats", as NumPy arrays."""
     description = model_description(directory)
-    try:
-        config = ModelConfig(**description["model"])
-        path = directory / Path(description["weights"]["file"]).name
-        expected = description["weights"]["sha256"]
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{directory / CONFIG} does not describe a model ({error})") from error
+    config = configs.from_settings(ModelConfig, description["model"], directory / CONFIG)
+    path = directory / Path(description["weights"]["file"]).name
+    expected = description["weights"]["sha256"]
     if not path.exists():
         raise UserError(f"{path} is missing, though {CONFIG} names it; copy the whole folder")
     if _file_digest(path) != expected:
@@ -104,9 +100,15 @@ def model_description(directory: Path) -> dict[str, Any]:
     path = directory / CONFIG
     if not path.exists():
         raise UserError(f"there is no model in {directory}: it has no {CONFIG}")
-    description = durable.read_json(path)
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+    description = durable.read_json(path, sealed=True)
+    if description.get("format") != FORMAT:
         raise UserError(f"{path} does not describe a model ({FORMAT!r})")
+    for name in ("model", "weights", "about"):
+        if not isinstance(description.get(name), dict):
+            raise durable.DamagedFileError(path, f"its {name} is {description.get(name)!r}")
+    for name in ("file", "sha256"):
+        if not isinstance(description["weights"].get(name), str):
+            raise durable.DamagedFileError(path, f"it does not say the {name} of its weights")
     return description
 
 

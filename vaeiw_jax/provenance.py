@@ -1,6 +1,7 @@
 """Where, when, how and with what a result was made: what depends on the machine, recorded apart from the result."""
 
 import platform
+import sys
 import time
 from importlib import metadata
 from pathlib import Path
@@ -9,10 +10,14 @@ from typing import Any
 from vaeiw_jax import cores, durable
 
 
-def host(command: list[str] | None, started: float) -> dict[str, Any]:
-    """Where, when, how and with what something was made."""
+def host(started: float) -> dict[str, Any]:
+    """Where, when, how and with what something was made.
+
+    Args:
+      started: when this process began with it, in seconds since the epoch.
+    """
     return {
-        "command": command,
+        "command": sys.orig_argv,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
         "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": platform.node(),
@@ -24,17 +29,44 @@ def host(command: list[str] | None, started: float) -> dict[str, Any]:
     }
 
 
-def note_session(path: Path, command: list[str] | None, started: float, **about: Any) -> None:
-    """Adds this process to those that worked on something, in a file that tells the seconds of all of them."""
-    before = durable.read_json(path)["sessions"] if path.exists() else []
-    seconds = {"seconds": round(time.time() - started, 1)}
-    sessions = [*before, host(command, started) | seconds | about]
-    total = round(sum(session["seconds"] for session in sessions), 1)
-    durable.write_json(path, {"seconds": total, "sessions": sessions})
+class Sessions:
+    """The processes that worked on something one after another, in a file that holds the seconds of all of them.
+
+    Args:
+      path: of the file. One that is damaged is refused now, not when there is something to add to it.
+    """
+
+    def __init__(self, path: Path):
+        self._started = time.time()
+        self._path = path
+        self._before = _earlier(path)
+
+    def including_this(self, **about: Any) -> dict[str, Any]:
+        """What the file says when this process, of which `about` tells, ends now."""
+        seconds = {"seconds": round(time.time() - self._started, 1)}
+        sessions = [*self._before, host(self._started) | seconds | about]
+        total = round(sum(session["seconds"] for session in sessions), 1)
+        return {"seconds": total, "sessions": sessions}
+
+    def write(self, **about: Any) -> None:
+        """Adds this process."""
+        durable.write_json(self._path, self.including_this(**about))
+
+
+def _earlier(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    sessions = durable.read_json(path).get("sessions")
+    if not isinstance(sessions, list) or not all(
+        isinstance(session, dict) and isinstance(session.get("seconds"), int | float)
+        for session in sessions
+    ):
+        raise durable.DamagedFileError(path, "it has no list of sessions")
+    return sessions
 
 
 def processor() -> str:
-    """The processor's name, as well as the system tells it."""
+    """The processor's name, as far as the system knows it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

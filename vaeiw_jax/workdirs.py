@@ -10,6 +10,10 @@ from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 
 
+class BusyError(UserError):
+    """Another process is doing the same."""
+
+
 def claim(workdir: Path, mine: dict[str, Any]) -> None:
     """Marks a work directory as that of these settings, or refuses one that is another's."""
     path = workdir / "config.json"
@@ -20,20 +24,30 @@ def claim(workdir: Path, mine: dict[str, Any]) -> None:
     for name in mine | theirs:
         if mine.get(name) != theirs.get(name):
             raise UserError(
-                f"{workdir} holds results with {name}={theirs.get(name)}, and this run has "
+                f"{workdir} holds results with {name}={theirs.get(name)}, as its {path.name} says, and this run has "
                 f"{name}={mine.get(name)}; choose another --workdir"
             )
 
 
 @contextlib.contextmanager
-def alone_in(workdir: Path) -> Iterator[None]:
-    """Refuses a work directory that another process works in; however this one ends, it is free again."""
-    workdir.mkdir(parents=True, exist_ok=True)
-    with (workdir / ".working").open("w") as file:
+def alone(lock: Path, what: Path) -> Iterator[None]:
+    """Refuses to work on what another process works on; however this one ends, the lock is free again.
+
+    Args:
+      lock: a file that whoever works on it holds.
+      what: a directory or file, for the message.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(
-                f"another process is working in {workdir}; wait for it, or choose another --workdir"
+            raise BusyError(
+                f"another process is working on {what}; wait for it, or choose another --workdir"
             ) from None
         yield
+
+
+def alone_in(workdir: Path) -> contextlib.AbstractContextManager[None]:
+    """Refuses a work directory that another process works in."""
+    return alone(workdir / ".working", workdir)

@@ -3,17 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vaeiw_jax import compilation
 from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.playing import screen_store
-from vaeiw_jax.playing.collecting import CollectConfig, Collector
+from vaeiw_jax.playing.collecting import CollectConfig, collect
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.training import checkpoints
 from vaeiw_jax.training.loop import train
-from vaeiw_jax.vae import compilation
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
@@ -60,8 +58,7 @@ def find_or_train(game: str, directory: Path, brief: BriefTraining = BRIEF) -> t
 def _collect(game: str, store: Path, number: int) -> None:
     planner = PlannerConfig(budget_seconds=None, budget_nodes=50)
     episode = EpisodeConfig(AtariConfig(game), planner, FeaturesConfig("basic"))
-    if not (store / screen_store.MANIFEST).exists() or screen_store.count(store) < number:
-        Collector(CollectConfig(episode, num_screens=number), store).collect()
+    collect(CollectConfig(episode, num_screens=number), store)
 
 
 def _train(store: Path, workdir: Path, brief: BriefTraining) -> None:
@@ -75,5 +72,4 @@ def _train(store: Path, workdir: Path, brief: BriefTraining) -> None:
         learning_rate=brief.learning_rate,
         picture_every=0,
     )
-    if not train(config, workdir).finished:
-        raise UserError("the training of a VAE was stopped; run the same command again to go on")
+    train(config, workdir)

@@ -180,7 +180,7 @@ def _main() -> None:
     answers = os.fdopen(os.dup(1), "w")  # whatever prints must not get among them
     os.dup2(2, 1)
     game = _Game(Way(**json.loads(sys.argv[1])))
-    runs.settle()
+    runs.freeze_garbage_collector()
     answer: dict[str, Callable[..., dict[str, Any]]] = {
         "play": game.play,
         "bound": game.bound,

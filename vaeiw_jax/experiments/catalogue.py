@@ -29,13 +29,15 @@ class Method:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Methods, on games, so many runs each; and where the paper prints the same."""
+    """Methods, on games, with a number of runs each; and where the paper prints the same."""
 
     name: str
     title: str
     methods: tuple[Method, ...]
     games: tuple[str, ...]
     runs: int
+    more_runs: dict[str, int] = field(default_factory=dict)
+    """The runs of the methods, by name, that have others."""
     paper_table: str | None = None
     paper_columns: dict[str, str] = field(default_factory=dict)
     """The paper's column for each method's name."""
@@ -43,6 +45,10 @@ class Experiment:
     """Columns of the paper's table that are shown but not run: other people's methods, and people."""
     budget_is_the_point: bool = False
     """Whether another budget for all methods would make it another experiment."""
+
+    def runs_of(self, method: str) -> int:
+        """How many runs of each game a method has, by its name."""
+        return self.more_runs.get(method, self.runs)
 
 
 def _method(name: str, title: str, vae: ModelConfig | None = None, **settings: Any) -> Method:
@@ -79,6 +85,9 @@ GAMES_55 = paper.table("main_0.5s").games
 GAMES_47 = paper.table("risk_aversion").games
 GAMES_51 = paper.table("learning_methods").games
 
+MAIN_METHODS, MAIN_RUNS = (IW, ROLLOUT_IW_RA, VAE_IW_RA), 10
+"""Of Table 1."""
+
 CURVE_NODES = (25, 50, 100, 200, 400, 800, 1600, 3200)
 EQUAL_NODES = 150
 
@@ -96,12 +105,14 @@ def at_nodes(method: Method, nodes: int) -> Method:
 def _ablation(
     name: str, title: str, table: str, columns: dict[Method, str], **others: Any
 ) -> Experiment:
+    """Five runs of each game, and the ten of Table 1 for the method that is in it (Appendix of the paper)."""
     return Experiment(
         name,
         title,
         tuple(columns),
         GAMES_47,
         runs=5,
+        more_runs={method.name: MAIN_RUNS for method in columns if method in MAIN_METHODS},
         paper_table=table,
         paper_columns={method.name: column for method, column in columns.items()},
         **others,
@@ -142,9 +153,9 @@ _ALL = (
     Experiment(
         "main",
         "Table 1: VAE-IW, RolloutIW and IW",
-        (IW, ROLLOUT_IW_RA, VAE_IW_RA),
+        MAIN_METHODS,
         GAMES_55,
-        runs=10,
+        runs=MAIN_RUNS,
         paper_table="main_0.5s",
         paper_columns={
             "iw": "iw_bprost",
@@ -158,7 +169,7 @@ _ALL = (
         "RolloutIW with B-PROST and VAE-IW: the same planner with hand-made and learned features",
         (ROLLOUT_IW_RA, VAE_IW_RA),
         GAMES_55,
-        runs=10,
+        runs=MAIN_RUNS,
         paper_table="main_0.5s",
         paper_columns={"rollout_iw_ra": "rollout_iw_bprost_ra", "vae_iw_ra": "vae_iw_ra"},
         printed=("human",),
@@ -216,7 +227,7 @@ _ALL = (
         "VAE-IW beside Rainbow and π-IW",
         (VAE_IW_RA,),
         GAMES_51,
-        runs=10,
+        runs=MAIN_RUNS,
         paper_table="learning_methods",
         paper_columns={"vae_iw_ra": "vae_iw_ra"},
         printed=("rainbow", "pi_iw"),

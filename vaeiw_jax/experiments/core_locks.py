@@ -28,12 +28,12 @@ def pinned(
     interrupted: Callable[[], bool] = lambda: False,
     directory: Path | None = None,
 ) -> Iterator[list[int]]:
-    """Runs what is inside on so many cores, and gives their numbers.
+    """Runs what is inside on `number` cores, and gives their numbers.
 
     Args:
       number: how many.
       alone: wait for cores nobody else holds; otherwise, where there are too few of these, share.
-      interrupted: asked while waiting; if it says so, share rather than wait on.
+      interrupted: asked while waiting; once it returns True, share rather than wait on.
       directory: of the lock files.
     """
     usable = sorted(os.sched_getaffinity(0))
@@ -56,7 +56,7 @@ def pinned(
 
 
 def _lock(cores: list[int], number: int, directory: Path) -> dict[int, TextIO]:
-    """The locks of `number` cores, or of none where fewer are free: who waits must not keep others waiting."""
+    """The locks of `number` cores, or of none where fewer are free, so as to hold none while waiting."""
     directory.mkdir(parents=True, exist_ok=True)
     held: dict[int, TextIO] = {}
     for core in cores:

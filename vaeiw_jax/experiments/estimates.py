@@ -1,4 +1,4 @@
-"""How long jobs take: at most, before they are run; as it looks, while they are."""
+"""How long jobs take: at most, before they are run; as expected, while they are."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
 ACTION_SECONDS = 0.003
@@ -20,17 +21,23 @@ IMAGE_SECONDS = 0.13
 
 
 def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
-    """The seconds of each job, by name, if its games go on to the limit on actions and it has so many cores."""
-    frames = {
+    """The seconds of each job, by name, if its games go on to the limit on actions.
+
+    Args:
+      jobs: all of them.
+      cpus: cores that each job has.
+    """
+    screens = {
         job.name: job.config.num_screens for job in jobs if isinstance(job.config, CollectConfig)
     }
 
     def seconds(job: Job) -> float:
         if isinstance(job.config, TrainConfig):
-            return training(job.config, sum(frames[need] for need in job.needs), cpus)
+            return training(job.config, sum(screens[need] for need in job.needs), cpus)
         if isinstance(job.config, CollectConfig):
             return collecting(job.config)
-        return playing(job.config)
+        assert isinstance(job.config, PlayConfig)
+        return playing(job.config.episode)
 
     return {job.name: seconds(job) for job in jobs}
 
@@ -61,7 +68,7 @@ def _decision(config: EpisodeConfig) -> float:
 
 
 def wall_clock(jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int) -> float:
-    """Seconds at most, with so many jobs at once, if no place stays idle while a job is ready.
+    """Seconds at most, with `at_once` jobs at once, if no place stays idle while a job is ready.
 
     Graham's bound: whenever a place is idle, the longest chain of jobs that need one another gets shorter.
     """
@@ -74,7 +81,7 @@ def wall_clock(jobs: Sequence[Job], seconds: Mapping[str, float], at_once: int) 
 
 
 def taken(job: Job) -> float | None:
-    """The seconds a finished job took, as its record tells."""
+    """The seconds a finished job took, as its host file says."""
     try:
         host = durable.read_json(job.host)
         spent = host.get("seconds")
@@ -87,7 +94,7 @@ def taken(job: Job) -> float | None:
 
 
 def expected(jobs: Sequence[Job], done: set[str], at_once: int) -> float:
-    """Seconds left, as the finished jobs of each kind and method make it look."""
+    """Seconds left, if the jobs left take as long as the finished ones of their kind and method."""
     limits = at_most(jobs)
     spent: dict[str, list[float]] = {}
     left: list[Job] = []
@@ -105,8 +112,8 @@ def _group(job: Job) -> str:
     return job.name.split("/")[1] if job.kind == "play" else job.kind
 
 
-def say(seconds: float) -> str:
-    """A duration as people say it."""
+def duration(seconds: float) -> str:
+    """Seconds in words, such as `3.5 hours`."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return (

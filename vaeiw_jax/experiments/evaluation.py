@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import atari, durable
-from vaeiw_jax.configs import from_settings
+from vaeiw_jax import atari, configs, durable
+from vaeiw_jax.configs import same_as
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig, lookup
-from vaeiw_jax.planning import SEARCHES
+from vaeiw_jax.planning import SEARCHES, PlannerConfig
+from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import PROTOCOLS, EpisodeConfig
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.steps import TrainConfig
 
 VAE_SOURCES = ("train", "shipped")
 
@@ -43,7 +46,8 @@ class EvaluationConfig:
         default=None, metadata={"help": "custom: planners, with commas, such as rollout_iw,iw"}
     )
     risk_averse: bool = field(
-        default=True, metadata={"help": "custom: magnify losses when comparing actions"}
+        default=PlannerConfig.risk_averse,
+        metadata={"help": "custom: magnify losses when comparing actions"},
     )
     budget_seconds: str | None = field(
         default=None,
@@ -59,24 +63,28 @@ class EvaluationConfig:
         default="vae_iw",
         metadata={"help": f"how everybody plays: one of {', '.join(PROTOCOLS)}"},
     )
-    max_actions: int = field(
-        default=15_000, metadata={"help": "an episode ends after so many actions"}
-    )
+    max_actions: int = same_as(EpisodeConfig, "max_actions")
     vae: str = field(
         default="train",
         metadata={
-            "help": "train: collect frames and train VAEs; shipped: use those of the project"
+            "help": "train: collect screens and train VAEs; shipped: use those of the project"
         },
     )
-    num_screens: int = field(default=15_000, metadata={"help": "screens each VAE is trained on"})
+    num_screens: int = same_as(CollectConfig, "num_screens")
     collect_nodes: int | None = field(
         default=None,
         metadata={
-            "help": "collect screens with so many nodes a decision instead of 0.5 s (default: --budget_nodes, if given)"
+            "help": "nodes a decision while collecting, instead of 0.5 s (default: --budget_nodes, if given)"
         },
     )
-    epochs: int = field(default=100, metadata={"help": "passes over the screens when training"})
-    batch_size: int = field(default=64, metadata={"help": "screens per step of training"})
+    variant: str = same_as(ModelConfig, "variant")
+    epochs: int = same_as(TrainConfig, "epochs")
+    batch_size: int = same_as(TrainConfig, "batch_size")
+    learning_rate: float = same_as(TrainConfig, "learning_rate")
+    learning_rate_end: float = same_as(TrainConfig, "learning_rate_end")
+    clip_norm: float = same_as(TrainConfig, "clip_norm")
+    tau_start: float = same_as(TrainConfig, "tau_start")
+    zero_suppression: float = same_as(TrainConfig, "zero_suppression")
 
     def __post_init__(self) -> None:
         if self.runs is not None and self.runs < 1:
@@ -98,6 +106,9 @@ class EvaluationConfig:
                 catalogue.named(name)
             self._check_budgets(name)
         self.game_list()
+        for method in (m for experiment in self.experiments() for m in experiment.methods):
+            if method.vae is not None:
+                self.training(method.vae, screens="")
 
     def _check_budgets(self, name: str) -> None:
         several = len(self.nodes) > 1 or len(self.seconds) > 1
@@ -172,12 +183,13 @@ class EvaluationConfig:
             methods=methods,
             games=experiment.games if games is None else tuple(games),
             runs=self.runs or experiment.runs,
+            more_runs={} if self.runs else experiment.more_runs,
         )
 
     def _custom(self) -> tuple[Method, ...]:
         """Every planner with every feature set and every budget."""
-        planners = _split(self.planner) or ["rollout_iw"]
-        feature_sets = _split(self.features) or ["bprost"]
+        planners = _split(self.planner) or [PlannerConfig.planner]
+        feature_sets = _split(self.features) or [FeaturesConfig.features]
         for kind, given, known in (
             ("planner", planners, SEARCHES),
             ("feature set", feature_sets, FEATURE_SETS),
@@ -186,7 +198,9 @@ class EvaluationConfig:
                 if name not in known:
                     raise unknown(kind, name, known)
         budgets: list[tuple[str, Any]] = [("budget_nodes", nodes) for nodes in self.nodes]
-        budgets = budgets or [("budget_seconds", seconds) for seconds in self.seconds or [0.5]]
+        if not budgets:
+            seconds: list[float | None] = [*self.seconds] or [PlannerConfig.budget_seconds]
+            budgets = [("budget_seconds", amount) for amount in seconds]
         return tuple(
             self._custom_method(*choice)
             for choice in itertools.product(planners, feature_sets, budgets)
@@ -216,7 +230,22 @@ class EvaluationConfig:
         maskable = lookup(settings.get("features", FeaturesConfig.features)).maskable
         if not maskable or method.name == "random":
             settings.pop("background_mask", None)
-        return from_settings(EpisodeConfig, settings)
+        return configs.from_settings(EpisodeConfig, settings, partial=True)
+
+    def collecting(self, game: str) -> CollectConfig:
+        """How screens are collected: the paper's way, RolloutIW(1) with B-PROST features."""
+        nodes = self.collect_nodes or (self.nodes[0] if self.nodes else None)
+        budget = {} if nodes is None else {"budget_nodes": nodes, "budget_seconds": None}
+        settings = dict(catalogue.ROLLOUT_IW_RA.settings) | budget | {"game": game}
+        return configs.from_settings(
+            CollectConfig, settings | {"num_screens": self.num_screens}, partial=True
+        )
+
+    def training(self, model: ModelConfig, screens: str) -> TrainConfig:
+        """How a VAE is trained on the screens of a store."""
+        names = configs.names(TrainConfig) & configs.names(EvaluationConfig) - {"seed"}
+        settings = configs.settings(model) | {name: getattr(self, name) for name in names}
+        return configs.from_settings(TrainConfig, settings | {"screens": screens}, partial=True)
 
 
 def _split(text: str | None) -> list[str]:
@@ -238,23 +267,23 @@ _MAY_CHANGE = ("games", "runs")  # an evaluation may grow
 
 def claim(config: EvaluationConfig, workdir: Path, store: Path | None = None) -> None:
     """Marks the work directory as that of this evaluation, or refuses one that is another's."""
-    mine = {"config": dataclasses.asdict(config), "store": str(store.absolute()) if store else None}
+    store = store.absolute() if store else None
     path = workdir / FILE
     if path.exists():
-        theirs = _read(path)
-        for name, value in mine["config"].items():  # type: ignore[union-attr]
-            if name not in _MAY_CHANGE and theirs["config"].get(name) != value:
+        saved, saved_store = of_workdir(workdir)
+        theirs = configs.settings(saved)
+        for name, value in configs.settings(config).items():
+            if name not in _MAY_CHANGE and theirs[name] != value:
                 raise UserError(
-                    f"{workdir} holds an evaluation with {name}={theirs['config'].get(name)}, and this one has "
-                    f"{name}={value}; choose another --workdir (--store shares frames and VAEs between them)"
+                    f"{workdir} holds an evaluation with {name}={theirs[name]}, and this one has "
+                    f"{name}={value}; choose another --workdir (--store shares screens and VAEs between them)"
                 )
-        if theirs["store"] != mine["store"]:
-            raise UserError(
-                f"{workdir} was begun with --store={theirs['store']}, not {mine['store']}"
-            )
-        if theirs == mine:
+        if saved_store != store:
+            raise UserError(f"{workdir} was begun with --store={saved_store}, not {store}")
+        if saved == config:
             return
-    durable.write_json(path, mine)
+    mine = {"config": configs.settings(config), "store": str(store) if store else None}
+    durable.write_json(path, mine, sealed=True)
 
 
 def of_workdir(workdir: Path) -> tuple[EvaluationConfig, Path | None]:
@@ -264,12 +293,9 @@ def of_workdir(workdir: Path) -> tuple[EvaluationConfig, Path | None]:
         raise UserError(
             f"{workdir} holds no evaluation (it has no {FILE}); begin one with launch.evaluate"
         )
-    saved = _read(path)
-    return EvaluationConfig(**saved["config"]), Path(saved["store"]) if saved["store"] else None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    saved = durable.read_json(path)
-    if not isinstance(saved, dict) or not {"config", "store"} <= saved.keys():
-        raise UserError(f"{path} does not describe an evaluation; choose another --workdir")
-    return saved
+    saved = durable.read_json(path, sealed=True)
+    config = configs.from_settings(EvaluationConfig, saved.get("config", {}), path)
+    store = saved.get("store")
+    if store is not None and not isinstance(store, str):
+        raise durable.DamagedFileError(path, f"its store is {store!r}")
+    return config, Path(store) if store else None

@@ -1,34 +1,67 @@
-"""A job: collect frames, train a VAE on them, or play with it.
+"""A job: collect screens, train a VAE on them, or play with it.
 
-A job's name is where its files are, below its home: the work directory, or for frames and VAEs the store, which several
-work directories may share.
+A job's name is where its files are, below its home: the work directory, or for screens and VAEs the store, which
+several work directories may share.
 
     screens/<game>-<digest>           a screen store
     vaes/<game>-<latents>-<digest>    a training run
-    runs/<method>/<game>/             a work directory of launch.play, with one record per seed
-    logs/ locks/ running/ failed/     by job: what it said, who has it, how far it is, why it failed
+    runs/<method>/<game>/             a work directory of games, with one record per seed
+    logs/ running/ failed/            by job: what it printed, how far it is, why it failed
 """
 
 import json
-import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vaeiw_jax import configs, durable
+from vaeiw_jax import configs, records
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.playing.episodes import EpisodeConfig
-from vaeiw_jax.playing.runs import Run
+from vaeiw_jax.playing.runs import PlayConfig, Run
+from vaeiw_jax.progress import Interrupted, Tell, never, silent
 
 if TYPE_CHECKING:
     from vaeiw_jax.playing.collecting import CollectConfig
     from vaeiw_jax.vae.steps import TrainConfig
 
-Config = TypeVar("Config")
+    Config = CollectConfig | TrainConfig | PlayConfig
 
 COLLECT, TRAIN, PLAY = "collect", "train", "play"
 KINDS = (COLLECT, TRAIN, PLAY)
+
+Record = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    """What jobs of a kind have in common."""
+
+    config_class: type[Any]
+    do: Callable[[Any, Path, Interrupted, Tell], Record | None]
+    """(config, workdir, interrupted, tell) -> record, or None if interrupted and saved."""
+    finished: Callable[[Any, Path], Record | None]
+    """(config, workdir) -> record, if it is there and whole; a damaged one is refused."""
+
+
+def _collect() -> Kind:
+    from vaeiw_jax.playing import collecting
+
+    return Kind(collecting.CollectConfig, collecting.collect, collecting.finished)
+
+
+def _train() -> Kind:
+    from vaeiw_jax.training import loop
+
+    return Kind(loop.TrainConfig, loop.train, loop.finished)
+
+
+def _play() -> Kind:
+    from vaeiw_jax.playing import runs
+
+    return Kind(PlayConfig, runs.play, runs.finished)
+
+
+_KINDS = {COLLECT: _collect, TRAIN: _train, PLAY: _play}
+"""Loaded when a job of the kind is done: only training loads JAX, which takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +72,13 @@ class Job:
     name: str
     home: Path
     game: str
-    config: "CollectConfig | TrainConfig | EpisodeConfig"
-    seed: int = 0
+    config: "Config"
     needs: tuple[str, ...] = ()
     """The names of the jobs that must be done before."""
+
+    @property
+    def seed(self) -> int:
+        return self.config.seed
 
     @property
     def directory(self) -> Path:
@@ -57,33 +93,42 @@ class Job:
 
     @property
     def record(self) -> Path:
-        """Written last, at once: where it is, the job is done."""
+        """Written last, at once: where it is, and is whole, the job is done."""
         if self.kind == PLAY:
             return self.run.record
-        return self.directory / {COLLECT: "collection.json", TRAIN: "trained.json"}[self.kind]
+        return self.directory / (records.COLLECTION if self.kind == COLLECT else records.TRAINING)
 
     @property
     def host(self) -> Path:
-        """What depends on the machine."""
-        return self.record.with_name(f"{self.record.stem}.host.json")
+        """What depends on the machine, and the digest of the record."""
+        return records.host_path(self.record)
+
+    @property
+    def disposable(self) -> tuple[Path, ...]:
+        """Files without which the job comes to the same record, if only later."""
+        return (self.record, self.run.progress) if self.kind == PLAY else (self.record,)
 
     def beside(self, folder: str, suffix: str) -> Path:
         """A file about the job, in one of the folders for such."""
         return self.home / folder / f"{self.name}{suffix}"
 
+    def do(self, interrupted: Interrupted = never, tell: Tell = silent) -> Record | None:
+        """Does the job, from where an earlier process left off; None if interrupted and saved."""
+        return _KINDS[self.kind]().do(self.config, self.directory, interrupted, tell)
+
     def is_done(self) -> bool:
         """Whether its record is there, and whole."""
+        if not self.record.exists():
+            return False
         try:
-            return isinstance(durable.read_json(self.record), dict)
+            return _KINDS[self.kind]().finished(self.config, self.directory) is not None
         except (UserError, FileNotFoundError):
             return False
 
     @property
     def timed(self) -> bool:
         """Whether its result depends on having its cores for itself."""
-        episode: EpisodeConfig | None = getattr(self.config, "episode", None)
-        if self.kind == PLAY:
-            episode = typing.cast(EpisodeConfig, self.config)
+        episode = getattr(self.config, "episode", None)
         if episode is None or not episode.planner.search.looks_ahead:
             return False
         return episode.planner.budget_seconds is not None
@@ -95,28 +140,15 @@ class Job:
             "home": str(self.home),
             "game": self.game,
             "config": configs.settings(self.config),
-            "seed": self.seed,
         }
         return json.dumps(values)
 
     @classmethod
     def from_json(cls, text: str) -> "Job":
         values = json.loads(text)
-        config: Any = configs.from_settings(_config_class(values["kind"]), values.pop("config"))
+        config_class = _KINDS[values["kind"]]().config_class
+        config = configs.from_settings(config_class, values.pop("config"))
         return cls(**values | {"home": Path(values["home"]), "config": config})
-
-
-def _config_class(kind: str) -> type:
-    """What the job's config is; those who only play need not wait for JAX."""
-    if kind == COLLECT:
-        from vaeiw_jax.playing.collecting import CollectConfig
-
-        return CollectConfig
-    if kind == TRAIN:
-        from vaeiw_jax.vae.steps import TrainConfig
-
-        return TrainConfig
-    return EpisodeConfig
 
 
 def count(jobs: Iterable[Job]) -> dict[str, int]:

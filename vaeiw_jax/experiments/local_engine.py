@@ -7,7 +7,7 @@ from pathlib import Path
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments.jobs import TRAIN, Job
-from vaeiw_jax.experiments.processes import Outcome, outcome, start
+from vaeiw_jax.experiments.processes import STOPPED, Outcome, outcome, start
 
 GRACE_SECONDS = 120.0
 """How long a job may take to save, once asked to stop."""
@@ -18,9 +18,11 @@ class LocalEngine:
 
     Args:
       cpus_per_job: cores for each.
+      one_training: start no training while another runs; by default so if the machine has an NVIDIA GPU, of which
+        JAX takes all the memory.
     """
 
-    def __init__(self, cpus_per_job: int = 1):
+    def __init__(self, cpus_per_job: int = 1, one_training: bool | None = None):
         cores = usable_cores()
         if not 1 <= cpus_per_job <= cores:
             raise UserError(
@@ -28,9 +30,11 @@ class LocalEngine:
             )
         self._cpus = cpus_per_job
         self._slots = cores // cpus_per_job
-        self._one_training = Path("/dev/nvidia0").exists()  # JAX takes the whole accelerator
+        self._one_training = Path("/dev/nvidia0").exists() if one_training is None else one_training
         self._running: list[tuple[Job, subprocess.Popen[bytes]]] = []
         self._held_back: list[Job] = []
+        self._never_started: list[Job] = []
+        """Held back when the engine was stopped."""
 
     def room(self) -> int:
         return self._slots - len(self._running) - len(self._held_back)
@@ -45,6 +49,9 @@ class LocalEngine:
         return any(job.kind == TRAIN for job, _ in self._running)
 
     def ended(self, seconds: float) -> list[tuple[Job, Outcome]]:
+        if self._never_started:
+            never_started, self._never_started = self._never_started, []
+            return [(job, Outcome(STOPPED)) for job in never_started]
         deadline = time.monotonic() + seconds
         while True:
             over = [entry for entry in self._running if entry[1].poll() is not None]
@@ -57,6 +64,7 @@ class LocalEngine:
         return [(job, outcome(job, process.returncode)) for job, process in over]
 
     def stop(self) -> None:
+        self._never_started, self._held_back = self._held_back, []
         for _, process in self._running:
             process.terminate()
         deadline = time.monotonic() + GRACE_SECONDS

@@ -1,234 +1,280 @@
 """From a game to learned play: collect screens, train a VAE on them, play with it; and again, with what was learned.
 
-Each step is a command of its own that one might as well type, and that goes on where it was after an interruption.
+    from vaeiw_jax.experiments import pipeline
+
+    pipeline.run(pipeline.configure("Pong", preset="laptop"), Path("runs/pong"))
+
+It is a chain of jobs, each of which goes on where it was after an interruption. The work directory:
 
     screens/<i>   the screen store of iteration i; the first is collected with B-PROST, those after it with the last VAE
     vaes/<i>      the training run; those after the first start from the last VAE
-    runs/<i>      the games played with it, and their films
-    inside/<i>    what launch.inspect saw
-    report.html   scores by iteration, learning curves, reconstructions, films (see `pipeline_report.py`)
+    runs/<i>      the games played with it
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import configs, durable, workdirs
-from vaeiw_jax.configs import from_settings
+from vaeiw_jax import configs, workdirs
+from vaeiw_jax import records as job_records
 from vaeiw_jax.cores import usable_cores
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates
-from vaeiw_jax.playing import screen_store
+from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job, Record
+from vaeiw_jax.planning.novelty import NoveltyTable
+from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
-from vaeiw_jax.playing.runs import Run
+from vaeiw_jax.playing.runs import PlayConfig
+from vaeiw_jax.progress import Interrupted, Tell, never, silent
+from vaeiw_jax.vae import codes, steps
 from vaeiw_jax.vae.steps import TrainConfig
 
 SEEDS_APART = 1000
 """Iterations collect with seeds that far apart, and away from those they play with."""
 
+_OWN_BY_ITERATION = ("screens", "start_from")
+"""Settings of training that each iteration has of its own."""
+
+_ONLY_TIME = ("emulators", "save_seconds", "steps_per_call", "checkpoint_every", "keep")
+"""Settings that change nothing but the time it takes."""
+
 
 @dataclass(frozen=True)
 class PipelineConfig:
-    """What the steps have not by themselves. What they are told besides is in `Settings`."""
+    """How the jobs of each iteration are done; `configure` makes one.
 
+    Which screens are trained on, which VAE is begun with and which one plays follows from the iteration.
+    """
+
+    collect: CollectConfig
+    train: TrainConfig
+    play: PlayConfig
     iterations: int = field(
         default=1,
         metadata={
-            "help": "how often to collect, train and play; from the second on, frames come from the last VAE"
+            "help": "how often to collect, train and play; from the second on, screens come from the last VAE"
         },
     )
     runs: int = field(default=10, metadata={"help": "games to play in each iteration"})
-    collect_nodes: int | None = field(
-        default=None,
-        metadata={
-            "help": "nodes a decision while collecting (default: the budget that games are played with)"
-        },
-    )
 
     def __post_init__(self) -> None:
         for name in ("iterations", "runs"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        if self.collect_nodes is not None and self.collect_nodes < 1:
-            raise UserError(f"collect_nodes must be 1 or more, not {self.collect_nodes}")
+        self._check_training()
+        self._check_features()
 
+    def _check_training(self) -> None:
+        screens = self.collect.num_screens
+        steps.steps_per_epoch(self.train, len(steps.split(self.train, screens)[0]))
 
-@dataclass(frozen=True)
-class Settings:
-    """What each step is told, by flag name. Empty: the paper's settings."""
-
-    collect: Mapping[str, Any] = field(default_factory=dict)
-    train: Mapping[str, Any] = field(default_factory=dict)
-    play: Mapping[str, Any] = field(default_factory=dict)
-
-
-PRESETS: dict[str, tuple[PipelineConfig, Settings]] = {
-    "paper": (PipelineConfig(), Settings()),
-    "laptop": (
-        PipelineConfig(runs=3, collect_nodes=150),
-        Settings(
-            collect={"num_screens": 5000},
-            train={
-                "epochs": 4,
-                "batch_size": 8,
-                "learning_rate": 1e-3,
-                "learning_rate_end": 1e-5,
-                "picture_every": 1,
-            },
-            play={"max_actions": 300},
-        ),
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Step:
-    """A command, and whether it is done."""
-
-    title: str
-    module: str
-    flags: Mapping[str, Any]
-    done: bool
-    num_screens: int = 0  # that it collects or trains on
+    def _check_features(self) -> None:
+        """What playing with the VAE would refuse, hours later."""
+        model, episode = self.train.model, self.play.episode
+        if episode.features.sample_features and model.latent_kind != "bernoulli":
+            raise UserError(
+                f"sample_features needs Bernoulli latents, and --latent_kind={model.latent_kind}"
+            )
+        number = codes.num_features(model, episode.features.quantisation_bits)
+        NoveltyTable(number, episode.planner.width)  # which refuses more features than fit
 
     @property
-    def arguments(self) -> list[str]:
-        return ["-m", self.module, *(_flag(name, value) for name, value in self.flags.items())]
+    def game(self) -> str:
+        return self.play.episode.atari.game
 
 
-def _flag(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no{name}"
-    return f"--{name}={value}"
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": {},
+    "laptop": {
+        "pipeline": {"runs": 3, "collect_nodes": 150},
+        "collect": {"num_screens": 5000},
+        "train": {
+            "epochs": 4,
+            "batch_size": 8,
+            "learning_rate": 1e-3,
+            "learning_rate_end": 1e-5,
+            "picture_every": 1,
+        },
+        "play": {"max_actions": 300},
+    },
+}
+"""Settings by flag name, for the pipeline and for each kind of job."""
 
 
-def told(preset: Settings, given: Mapping[str, Any]) -> Settings:
-    """The preset's settings, with those a user gave in their place wherever a step has a flag for them."""
+def configure(
+    game: str,
+    preset: str = "paper",
+    protocol: str = protocols.DEFAULT,
+    collect_nodes: int | None = None,
+    **given: Any,
+) -> PipelineConfig:
+    """The config of a pipeline: a preset, changed by settings given by flag name.
 
-    def merged(settings: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-        return {**settings} | {name: value for name, value in given.items() if name in names}
+    Args:
+      game: in any spelling.
+      preset: `paper`: as published; `laptop`: within two hours on two cores.
+      protocol: how to play, one of `episodes.PROTOCOLS`.
+      collect_nodes: nodes a decision while collecting; by default the budget that games are played with.
+      **given: settings, for every kind of job that has them.
+    """
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    _check_names(given)
+    chosen = PRESETS[preset]
+    own = chosen.get("pipeline", {})
+    nodes = collect_nodes if collect_nodes is not None else own.get("collect_nodes")
 
-    both = {"protocol", "emulators"}  # flags of the commands that play, and of no config
-    playing_only = {"max_actions", "max_emulator_frames", "threshold", "sample_features"}
-    # A background is masked for hand-made features only.
-    playing = configs.names(EpisodeConfig) - {"game", "features", "background_mask"}
-    return Settings(
-        collect=merged(
-            preset.collect, configs.names(CollectConfig) - {"game"} - playing_only | both
-        ),
-        train=merged(preset.train, configs.names(TrainConfig) - {"screens", "start_from"}),
-        play=merged(preset.play, playing | both),
+    def merged(kind: str, names: set[str]) -> dict[str, Any]:
+        mine = {name: value for name, value in given.items() if name in names}
+        return {**chosen.get(kind, {}), **mine}
+
+    collecting = merged("collect", _COLLECT_SETTINGS) | {"game": game}
+    if nodes is not None:
+        collecting |= {"budget_nodes": nodes}
+        collecting.pop("budget_seconds", None)
+    playing = merged("play", _PLAY_SETTINGS) | {"game": game, "features": "vae"}
+    return PipelineConfig(
+        _from(CollectConfig, protocols.complete(collecting, protocol)),
+        _from(TrainConfig, merged("train", _TRAIN_SETTINGS) | {"screens": ""}),
+        _from(PlayConfig, protocols.complete(playing, protocol)),
+        **{name: value for name, value in (own | given).items() if name in ("iterations", "runs")},
     )
 
 
-def iteration(
-    game: str, number: int, config: PipelineConfig, settings: Settings, seed: int, workdir: Path
-) -> list[Step]:
-    """The steps of an iteration, counted from 1."""
+_ONLY_OF_GAMES = {"max_actions", "max_emulator_frames", "threshold", "sample_features"}
+"""Settings that are for the games played, not for those that screens are collected in."""
+_COLLECT_SETTINGS = configs.names(CollectConfig) - _ONLY_OF_GAMES - {"game"}
+_TRAIN_SETTINGS = configs.names(TrainConfig) - set(_OWN_BY_ITERATION)
+# A background is masked for hand-made features only, with which the first screens are collected.
+_PLAY_SETTINGS = configs.names(PlayConfig) - {"game", "features", "background_mask"}
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    known = _COLLECT_SETTINGS | _TRAIN_SETTINGS | _PLAY_SETTINGS | {"iterations", "runs"}
+    for name in given:
+        if name not in known:
+            raise unknown("setting of a pipeline", name, known)
+
+
+def _from(config_class: type[Any], settings: Mapping[str, Any]) -> Any:
+    return configs.from_settings(config_class, settings, partial=True)
+
+
+def iterations(config: PipelineConfig, workdir: Path) -> list[list[Job]]:
+    """The jobs of each iteration, in order."""
+    return [_iteration(config, number, workdir) for number in range(1, config.iterations + 1)]
+
+
+def _iteration(config: PipelineConfig, number: int, workdir: Path) -> list[Job]:
+    vae = _vae(workdir, number)
+    collect_config = dataclasses.replace(
+        config.collect, seed=config.collect.seed + SEEDS_APART * number
+    )
+    train_config = dataclasses.replace(config.train, screens=str(workdir / "screens" / f"{number}"))
+    if number > 1:
+        last = _vae(workdir, number - 1)
+        played_with_it = _with_vae(collect_config.episode, last)
+        collect_config = dataclasses.replace(collect_config, episode=played_with_it)
+        train_config = dataclasses.replace(train_config, start_from=str(last / "model"))
+    collect = Job(COLLECT, f"screens/{number}", workdir, config.game, collect_config)
+    train = Job(TRAIN, f"vaes/{number}", workdir, config.game, train_config, (collect.name,))
+    episode = _with_vae(config.play.episode, vae)
+    seeds = range(config.play.seed, config.play.seed + config.runs)
     return [
-        _collect(game, number, config, settings, seed, workdir),
-        _train(number, settings, seed, workdir),
-        _play(game, number, config, settings, seed, workdir),
-        _inspect(number, seed, workdir),
+        collect,
+        train,
+        *(
+            Job(
+                PLAY,
+                f"runs/{number}/seed-{seed}",
+                workdir,
+                config.game,
+                dataclasses.replace(config.play, episode=episode, seed=seed),
+                (train.name,),
+            )
+            for seed in seeds
+        ),
     ]
 
 
-def _collect(
-    game: str, number: int, config: PipelineConfig, settings: Settings, seed: int, workdir: Path
-) -> Step:
-    directory = workdir / "screens" / str(number)
-    seed += SEEDS_APART * number
-    flags: dict[str, Any] = {"game": game, "workdir": directory, "seed": seed, **settings.collect}
-    if number > 1:
-        flags["features"] = f"vae:{_vae(workdir, number - 1)}"
-        flags.pop("background_mask", None)
-    if config.collect_nodes:
-        flags |= {"budget_nodes": config.collect_nodes}
-        flags.pop("budget_seconds", None)
-    wanted = flags.get("num_screens", CollectConfig.num_screens)
-    done = (directory / "collection.json").exists() and screen_store.count(directory) >= wanted
-    what = flags.get("features", "bprost") if number == 1 else f"the VAE of iteration {number - 1}"
-    title = f"collect {wanted:,} screens with {what}"
-    return Step(title, "launch.collect", flags, done, wanted)
-
-
-def _train(number: int, settings: Settings, seed: int, workdir: Path) -> Step:
-    directory = _vae(workdir, number)
-    flags = {"screens": workdir / "screens" / str(number), "workdir": directory, "seed": seed}
-    if number > 1:
-        flags["start_from"] = _vae(workdir, number - 1) / "model"
-    flags |= settings.train
-    path, epochs = directory / "trained.json", flags.get("epochs", TrainConfig.epochs)
-    done = path.exists() and durable.read_json(path)["config"]["epochs"] >= epochs
-    title = f"train a VAE on them for {epochs} epochs"
-    num_screens = settings.collect.get("num_screens", CollectConfig.num_screens)
-    return Step(title, "launch.train", flags, done, num_screens)
-
-
-def _play(
-    game: str, number: int, config: PipelineConfig, settings: Settings, seed: int, workdir: Path
-) -> Step:
-    directory = workdir / "runs" / str(number)
-    flags = {"game": game, "features": f"vae:{_vae(workdir, number)}", "workdir": directory}
-    flags |= {"seed": seed, "runs": config.runs, "video": True, **settings.play}
-    played = [Run(directory, game, seed + i) for i in range(config.runs)]
-    done = all(run.record.exists() and run.video.exists() for run in played)
-    games = "a game" if config.runs == 1 else f"{config.runs} games"
-    return Step(f"play {games} with it", "launch.play", flags, done)
-
-
-def _inspect(number: int, seed: int, workdir: Path) -> Step:
-    directory = workdir / "inside" / str(number)
-    flags = {
-        "checkpoint": _vae(workdir, number),
-        "screens": workdir / "screens" / str(number),
-        "run": workdir / "runs" / str(number),
-        "run_seed": seed,
-        "fresh_tree": True,
-        "workdir": directory,
-    }
-    done = (directory / "index.html").exists()
-    return Step("look inside", "launch.inspect", flags, done)
+def _with_vae(episode: EpisodeConfig, vae: Path) -> EpisodeConfig:
+    seen = dataclasses.replace(episode.features, features=f"vae:{vae}", background_mask=False)
+    return dataclasses.replace(episode, features=seen)
 
 
 def _vae(workdir: Path, number: int) -> Path:
     return workdir / "vaes" / str(number)
 
 
-def records(game: str, number: int, workdir: Path) -> list[dict[str, Any]]:
+def run(
+    config: PipelineConfig,
+    workdir: Path,
+    interrupted: Interrupted = never,
+    tell: Tell = silent,
+    before_job: Callable[[Job], object] = lambda job: None,
+    after_iteration: Callable[[int], object] = lambda number: None,
+) -> dict[int, list[Record]] | None:
+    """Does what is not done yet, in this process.
+
+    Args:
+      config: how to do it.
+      workdir: for everything. It must hold no other config's results.
+      interrupted: asked by every job.
+      tell: called with the progress of the job that is being done.
+      before_job: called with each job before it is done, also if it is done already.
+      after_iteration: called with the number of each iteration once it is done.
+
+    Returns:
+      The records of the games of each iteration, by its number; None if interrupted and saved.
+    """
+    claim(config, workdir)
+    played: dict[int, list[Record]] = {}
+    for number, jobs in enumerate(iterations(config, workdir), start=1):
+        for job in jobs:
+            before_job(job)
+            record = job.do(interrupted, tell)
+            if record is None:
+                return None
+            if job.kind == PLAY:
+                played.setdefault(number, []).append(record)
+        after_iteration(number)
+    return played
+
+
+def claim(config: PipelineConfig, workdir: Path) -> None:
+    """Marks the work directory as that of this config, or refuses one that is another's; it may grow."""
+    parts = {"collect": config.collect, "train": config.train, "play": config.play}
+    flat = {
+        f"{part}.{name}": value
+        for part, of_part in parts.items()
+        for name, value in configs.settings(of_part).items()
+        if name not in (*_OWN_BY_ITERATION, *_ONLY_TIME, "game")
+    }
+    workdirs.claim(workdir, {"game": config.game, **flat})
+
+
+def describe(job: Job) -> str:
+    """What a job of a pipeline does."""
+    if isinstance(job.config, CollectConfig):
+        features = job.config.episode.features
+        what = features.kind if features.kind != "vae" else features.features.partition(":")[2]
+        return f"collect {job.config.num_screens:,} screens with {what or 'the shipped VAE'}"
+    if isinstance(job.config, TrainConfig):
+        return f"train a VAE on them for {job.config.epochs} epochs"
+    return f"play with it, seed {job.seed}"
+
+
+def at_most(config: PipelineConfig, workdir: Path) -> float:
+    """The seconds that the jobs left take if every game goes on to its limit."""
+    jobs = [job for iteration in iterations(config, workdir) for job in iteration]
+    seconds = estimates.at_most(jobs, usable_cores())
+    return sum(seconds[job.name] for job in jobs if not job.is_done())
+
+
+def records(game: str, number: int, workdir: Path) -> list[Record]:
     """Of the finished games of an iteration."""
     paths = sorted((workdir / "runs" / str(number) / "episodes" / game).glob("seed-*[0-9].json"))
-    return [durable.read_json(path) for path in paths]
-
-
-def claim(game: str, settings: Settings, workdir: Path) -> None:
-    """Marks the work directory as this game's with these settings, or refuses one that is another's."""
-    flat = {
-        f"{step}.{name}": value
-        for step, told in dataclasses.asdict(settings).items()
-        for name, value in told.items()
-    }
-    workdirs.claim(workdir, {"game": game, **flat})
-
-
-def at_most(steps: Iterable[Step]) -> float:
-    """The seconds that the steps take if every game goes on to its limit."""
-    return sum(_at_most(step) for step in steps if not step.done)
-
-
-def _at_most(step: Step) -> float:
-    flags = dict(step.flags)
-    if "budget_nodes" in flags:
-        flags.setdefault("budget_seconds", None)
-    match step.module:
-        case "launch.collect":
-            return estimates.collecting(from_settings(CollectConfig, flags))
-        case "launch.train":
-            config = from_settings(TrainConfig, flags)
-            return estimates.training(config, step.num_screens, usable_cores())
-        case "launch.play":
-            return flags["runs"] * estimates.playing(from_settings(EpisodeConfig, flags))
-    return estimates.START_SECONDS
+    return [record for path in paths if (record := job_records.read(path)) is not None]

@@ -55,10 +55,10 @@ def outcome(job: Job, code: int) -> Outcome:
         return Outcome(code)
     if code < 0:
         return Outcome(FAILED, f"the worker was killed by {signal.Signals(-code).name}")
-    return Outcome(FAILED, _last_words(job) or f"the worker ended with code {code}")
+    return Outcome(FAILED, _last_line(job) or f"the worker ended with code {code}")
 
 
-def _last_words(job: Job) -> str:
+def _last_line(job: Job) -> str:
     """The last line of the log, which says what was wrong."""
     try:
         with job.beside("logs", ".log").open("rb") as log:

@@ -29,7 +29,7 @@ class RayEngine:
     """Every job a Ray task that asks for its cores, and for a GPU if it trains and the cluster has any.
 
     Args:
-      address: of the cluster, as `ray start` tells it, or `auto`.
+      address: of the cluster, as `ray start` prints it, or `auto`.
       cpus_per_job: cores for each job.
       workdir: what every machine must see.
     """
@@ -113,7 +113,7 @@ def attempt(job_json: str, cpus: int, workdir: str) -> tuple[int, str, bool]:
 
 
 def _require_reachable(address: str) -> None:
-    """Ray itself tries for a minute before it says that nobody answers."""
+    """Ray itself tries for a minute before it reports that nobody answers."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise UserError(f"--ray_address must be auto or HOST:PORT, not {address!r}")
@@ -127,7 +127,7 @@ def _require_reachable(address: str) -> None:
 
 
 def _mute(ray: Any) -> None:
-    """Keeps Ray from printing pages of a dead machine's log: what was lost is said in a sentence, and done again."""
+    """Keeps Ray from printing pages of a lost machine's log: the loss is reported in a sentence."""
     if hasattr(ray._private.worker, "print_to_stdstream"):
         ray._private.worker.print_to_stdstream = lambda *_, **__: None
 

@@ -1,7 +1,7 @@
 """Where an evaluation stands, read from its work directory: by anyone, on any machine that sees it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from vaeiw_jax.experiments.jobs import KINDS, Job
 from vaeiw_jax.experiments.worker import HEARTBEAT_SECONDS
 
 ALIVE_SECONDS = 6 * HEARTBEAT_SECONDS
-"""A job that has said nothing for so long is not running."""
+"""A job whose heartbeat is older than this is not running."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Status:
     jobs: Sequence[Job]
     done: set[str]
     running: dict[str, dict[str, Any]]
-    """What each running job last told of itself."""
+    """The latest heartbeat of each running job."""
     failed: dict[str, dict[str, Any]]
 
     @property
@@ -40,21 +40,28 @@ def of_jobs(jobs: Sequence[Job]) -> Status:
     for job in jobs:
         if job.name in done:
             continue
-        heartbeat = _read(job, "running")
+        heartbeat = _read(job, "running", _HEARTBEAT)
         if heartbeat is not None and _age(job) < ALIVE_SECONDS:
             running[job.name] = heartbeat
             continue
-        failure = _read(job, "failed")
+        failure = _read(job, "failed", _FAILURE)
         if failure is not None:
             failed[job.name] = failure
     return Status(jobs, done, running, failed)
 
 
-def _read(job: Job, folder: str) -> dict[str, Any] | None:
+_HEARTBEAT = {"machine": str, "cores": list, "started": float, "steps": int, "of": int}
+_FAILURE = {"why": str, "log": (str, type(None))}
+
+
+def _read(job: Job, folder: str, entries: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A file about the job; None if it is not there or damaged, as it adds nothing to the results."""
     try:
-        return durable.read_json(job.beside(folder, ".json"))
+        about = durable.read_json(job.beside(folder, ".json"))
     except (UserError, FileNotFoundError):
         return None
+    whole = all(isinstance(about.get(name, ...), kind) for name, kind in entries.items())
+    return about if whole else None
 
 
 def _age(job: Job) -> float:
@@ -81,7 +88,7 @@ def describe(status: Status) -> str:
             )
     for name, beat in sorted(status.running.items()):
         steps = f", {beat['steps']:,} of at most {beat['of']:,}" if beat["of"] else ""
-        elapsed = estimates.say(time.time() - beat["started"])
+        elapsed = estimates.duration(time.time() - beat["started"])
         lines.append(f"  {name} on {beat['machine']}, cores {beat['cores']}, for {elapsed}{steps}")
     lines += [
         f"  {name} failed: {about['why']} (log: {about['log']})"
@@ -89,7 +96,7 @@ def describe(status: Status) -> str:
     ]
     if status.left or status.running:
         lines.append(
-            f"expected: {estimates.say(status.seconds_left)} with {max(1, len(status.running))} at once"
+            f"expected: {estimates.duration(status.seconds_left)} with {max(1, len(status.running))} at once"
         )
     else:
         lines.append(

@@ -34,7 +34,7 @@ class FeatureSet(Protocol):
 
 Factory = Callable[[FeaturesConfig, Setting], FeatureSet] | Callable[[], FeatureSet]
 Check = Callable[[FeaturesConfig], None]
-Identity = Callable[[str, str], str]
+Identify = Callable[[FeaturesConfig, str], FeaturesConfig]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class FeatureSetEntry:
     """Whether it is made of a trained model: `NAME` of the one shipped for the game, `NAME:DIRECTORY` of another."""
     check: Check | str | None = None
     """Refuses, with a UserError, settings that make no sense."""
-    identity: Identity | str | None = None
-    """(features, game) -> the features as records name them, the same on every machine; None: as they are."""
+    identified: Identify | str | None = None
+    """(config, game) -> the config as records tell it, a model by its digest; None: as it is."""
     benchmarked: bool = True
     """Whether the benchmark of feature sets measures it."""
 
@@ -80,7 +80,7 @@ FEATURE_SETS: dict[str, FeatureSetEntry] = {
             "vaeiw_jax.features.vae:VAEFeatures",
             0.0025,
             takes_directory=True,
-            identity="vaeiw_jax.features.vae:identity",
+            identified="vaeiw_jax.features.vae:identified",
         ),
     )
 }
@@ -139,10 +139,8 @@ def create(config: FeaturesConfig, setting: Setting) -> FeatureSet:
 
 def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
     """The config with a model named by its digest, so that it says the same on every machine."""
-    identity = lookup(config.features).identity
-    if identity is None:
-        return config
-    return dataclasses.replace(config, features=_function(identity)(config.features, game))
+    identify = lookup(config.features).identified
+    return config if identify is None else _function(identify)(config, game)
 
 
 def named_after(config: FeaturesConfig, features: FeatureSet) -> FeaturesConfig:

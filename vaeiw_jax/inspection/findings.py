@@ -78,7 +78,7 @@ def look(config: InspectConfig) -> Findings:
     screen_set = _frames(config, str(description["about"].get("game") or ""))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
-        encoded = encoding.encode(model, directory, config.features(directory), screen_set)
+        encoded = encoding.encode(model, config.features(directory), screen_set)
     judged = quality.judge(encoded.screens, encoded.bits, config.alike_pixels)
     number = min(max(config.shown_screens, DECODED_FRAMES), len(encoded.screens))
     rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)

@@ -1,17 +1,18 @@
 """Screens to learn from: those a planner saw while it played."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import configs, durable, workdirs
+from vaeiw_jax import configs, durable, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.playing.runs import PlayConfig, check_emulators, check_seed, num_emulators
+from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 
 BATCH = 1000
 """Screens that are added to the store at once, and that a crash may cost."""
@@ -33,6 +34,8 @@ class CollectConfig:
     drop_duplicates: bool = field(
         default=False, metadata={"help": "leave out screens that are in the store already"}
     )
+    seed: int = field(default=0, metadata={"help": "of the first episode; those after it count up"})
+    emulators: int | None = configs.same_as(PlayConfig, "emulators")
 
     def __post_init__(self) -> None:
         if self.num_screens < 1:
@@ -47,10 +50,57 @@ class CollectConfig:
             raise UserError("root_screens and drawn_screens are both 0: nothing would be collected")
         if not self.episode.planner.search.looks_ahead and not self.root_screens:
             raise UserError("random play generates no nodes to draw from; use --root_screens=1")
+        check_seed(self.seed)
+        check_emulators(self.emulators)
+
+
+def collect(
+    config: CollectConfig, workdir: Path, interrupted: Interrupted = never, tell: Tell = silent
+) -> dict[str, Any] | None:
+    """Collects screens into the store `workdir`, from where an earlier process left off.
+
+    Args:
+      config: how to play, and what to keep. A store may grow: another `num_screens` is no other config.
+      workdir: the screen store.
+      interrupted: asked after every decision.
+      tell: called after every decision.
+
+    Returns:
+      The record, which is not made again if it is there; None if interrupted and saved.
+    """
+    with workdirs.alone_in(workdir):
+        identity = configs.settings(config)
+        del identity["num_screens"], identity["emulators"]
+        workdirs.claim(workdir, identity)
+        record = finished(config, workdir)
+        if record is not None:
+            return record
+        path = workdir / records.COLLECTION
+        path.unlink(missing_ok=True)  # of fewer screens
+        sessions = provenance.Sessions(records.host_path(path))
+        collector = Collector(config, workdir)
+        if not collector.run(interrupted, tell):
+            sessions.write()
+            return None
+        record = collector.record()
+        records.write(path, record, sessions.including_this())
+        return record
+
+
+def finished(config: CollectConfig, workdir: Path) -> dict[str, Any] | None:
+    """The record of the collection, if it has as many screens as the config asks for."""
+    path = workdir / records.COLLECTION
+    record = records.read(path)
+    if record is None:
+        return None
+    screens = record.get("screens")
+    if not isinstance(screens, int):
+        raise durable.DamagedFileError(path, f"it has {screens!r} screens")
+    return record if screens >= config.num_screens else None
 
 
 class Collector:
-    """Plays episode after episode into a screen store, from where an earlier process left off.
+    """Plays episode after episode into a screen store.
 
     A batch is part of the save made before it is added to the store. After a crash between the two it is added from
     there; after a crash later, it is in the store already: the number of screens tells which.
@@ -58,25 +108,24 @@ class Collector:
     Args:
       config: how to play, and what to keep.
       directory: of the screen store.
-      seed: of the first episode; those after it count up.
-      emulators: processes that step the game, or 0.
     """
 
-    def __init__(self, config: CollectConfig, directory: Path, seed: int = 0, emulators: int = 0):
+    def __init__(self, config: CollectConfig, directory: Path):
         self.config = config
         self.directory = directory
         self.duplicates = 0
         self.scores: list[int] = []
-        self._first_seed = seed
-        self._emulators = emulators
+        self._emulators = num_emulators(config.episode, config.emulators)
         self._pending: list[np.ndarray] = []
         self._seen: set[bytes] = set()
-        settings = configs.settings(config)
-        del settings["num_screens"]  # a store may grow
-        workdirs.claim(directory, settings | {"seed": seed})
         self._start_episode()
         if self._progress.exists():
             self._resume()
+        elif screen_store.count(directory):
+            raise UserError(
+                f"{directory} holds screens, but {self._progress.name}, with which their collection goes on, is "
+                "missing; restore it, or collect into another --workdir"
+            )
 
     @property
     def _progress(self) -> Path:
@@ -87,26 +136,30 @@ class Collector:
         """Screens collected so far."""
         return screen_store.count(self.directory) + len(self._pending)
 
-    def collect(
-        self,
-        on_decision: Callable[["Collector"], None] = lambda collector: None,
-        interrupted: Callable[[], bool] = lambda: False,
-    ) -> bool:
+    def run(self, interrupted: Interrupted = never, tell: Tell = silent) -> bool:
         """Goes on until there are enough screens; returns False if it was interrupted before."""
         stored = screen_store.count(self.directory)
         wanted = self.config.num_screens
+        tell(self._told(stored))
         while stored + len(self._pending) < wanted:
             self._keep(self._play_a_decision(), wanted - stored)
             if len(self._pending) >= BATCH or interrupted():
                 stored = self._store()
-            on_decision(self)
+            tell(self._told(stored))
             if interrupted():
                 return False
         self._store()
         return True
 
+    def _told(self, stored: int) -> Progress:
+        text = (
+            f"episode {len(self.scores) + 1}, score {self.episode.score:,}, "
+            f"{self.duplicates:,} duplicates"
+        )
+        return Progress(stored + len(self._pending), self.config.num_screens, text)
+
     def _start_episode(self) -> None:
-        seed = self._first_seed + len(self.scores)
+        seed = self.config.seed + len(self.scores)
         self.episode = Episode(self.config.episode, seed, self._emulators)
 
     def _play_a_decision(self) -> list[np.ndarray]:
@@ -160,41 +213,37 @@ class Collector:
 
     def _resume(self) -> None:
         saved = durable.read_arrays(self._progress)
-        self.scores = saved["scores"].tolist()
-        self.duplicates = int(saved["duplicates"])
-        self._seen = {digest.tobytes() for digest in saved["seen"]}
-        self._start_episode()
-        self.episode.resume(
-            {n.removeprefix("episode."): saved[n] for n in saved if n.startswith("episode.")}
-        )
+        try:
+            self.scores = saved["scores"].tolist()
+            self.duplicates = int(saved["duplicates"])
+            self._seen = {digest.tobytes() for digest in saved["seen"]}
+            self._start_episode()
+            self.episode.resume(
+                {n.removeprefix("episode."): saved[n] for n in saved if n.startswith("episode.")}
+            )
+            before, pending = int(saved["stored"]), saved["pending"]
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            remedy = "restore it, or collect into another --workdir"
+            raise durable.DamagedFileError(self._progress, error, remedy) from error
         stored = screen_store.count(self.directory)
-        if stored == saved["stored"]:
-            self._add(saved["pending"])
-        elif stored != saved["stored"] + len(saved["pending"]):
+        if stored == before:
+            self._add(pending)
+        elif stored != before + len(pending):
             raise UserError(
-                f"{self.directory} holds {stored:,} screens, which does not fit its progress.npz; "
-                "collect into another --workdir"
+                f"{self.directory} holds {stored:,} screens, as {screen_store.MANIFEST} says, which does not fit "
+                f"{self._progress.name}; collect into another --workdir"
             )
 
     def record(self) -> dict[str, Any]:
         """What was collected, and how."""
+        settings = configs.settings(self.config)
+        del settings["seed"], settings["emulators"]
         return {
             "game": self.config.episode.atari.game,
             "screens": screen_store.count(self.directory),
             "duplicates": self.duplicates,
             "finished_episodes": len(self.scores),
             "scores": self.scores,
-            "first_seed": self._first_seed,
-            "config": configs.settings(self.config),
+            "first_seed": self.config.seed,
+            "config": settings,
         }
-
-
-def collect(
-    config: CollectConfig,
-    workdir: Path,
-    interrupted: Callable[[], bool] = lambda: False,
-    tell: Callable[[Collector], None] = lambda collector: None,
-) -> dict[str, Any] | None:
-    """Collects screens into the store `workdir`; returns the record, or None if interrupted."""
-    collector = Collector(config, workdir)
-    return collector.record() if collector.collect(tell, interrupted) else None

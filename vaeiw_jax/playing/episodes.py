@@ -22,7 +22,7 @@ from vaeiw_jax.planning import (
 )
 from vaeiw_jax.planning.planner import named_after
 from vaeiw_jax.planning.world import Atoms
-from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld
+from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
 from vaeiw_jax.playing.planned_episode import PlannedEpisode
 
 BACKGROUND_STEPS = 100
@@ -135,6 +135,7 @@ class Episode(PlannedEpisode):
         )
         start = self.simulator.start(start_rng)
         self._first_frame = start.frame
+        self._prefetch: Prefetch | None = None
         num_features, atoms = self._features(features)
         planner = Planner(
             config.planner,
@@ -151,16 +152,15 @@ class Episode(PlannedEpisode):
     def _features(self, given: FeatureSet | None) -> tuple[int, Atoms]:
         if not self.config.planner.search.looks_ahead:
             return 0, lambda snapshot, previous: np.zeros(0, np.int32)
-        if given is not None:
-            return given.num_features, given.atoms
         setting = Setting(self.config.atari.game, self.simulator.screen_shape, self.background)
-        chosen = registry.create(self.config.features, setting)
+        chosen = given if given is not None else registry.create(self.config.features, setting)
+        self._prefetch = getattr(chosen, "prefetch", None)
         return chosen.num_features, chosen.atoms
 
     def _world(self, atoms: Atoms, emulators: int) -> World:
         if not emulators:
             return PlainWorld(self.simulator.step, atoms)
-        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms)
+        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms, self._prefetch)
 
     @property
     def score(self) -> int:

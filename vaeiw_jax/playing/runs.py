@@ -1,19 +1,64 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
+import dataclasses
 import gc
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import atari, configs, durable, provenance, workdirs
+import numpy as np
+
+from vaeiw_jax import atari, configs, durable, provenance, records, workdirs
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeatureSet
-from vaeiw_jax.planning import Decision, SearchFunction
+from vaeiw_jax.planning import SearchFunction
+from vaeiw_jax.playing.emulators import default_emulators
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 
-SAVE_SECONDS = 30.0
+_EMULATORS_HELP = (
+    "processes that step the game while the planner thinks, 0 for none (default: one per core, as far as there are "
+    "rollouts in flight to keep them busy). They change nothing but the time it takes"
+)
+_RECENT_DECISIONS = 50
+"""Decisions over which the nodes shown while playing are averaged."""
+
+
+@dataclass(frozen=True)
+class PlayConfig:
+    """One run: how to play, and with which seed."""
+
+    episode: EpisodeConfig
+    seed: int = field(default=0, metadata={"help": "of all that is random"})
+    emulators: int | None = field(default=None, metadata={"help": _EMULATORS_HELP})
+    save_seconds: float = field(
+        default=30.0, metadata={"help": "seconds between saves, which is what a crash may cost"}
+    )
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_emulators(self.emulators)
+        if not self.save_seconds >= 0:
+            raise UserError(f"save_seconds must be 0 or more, not {self.save_seconds}")
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UserError(f"seed must be 0 or more, not {seed}")
+
+
+def check_emulators(emulators: int | None) -> None:
+    if emulators is not None and emulators < 0:
+        raise UserError(f"emulators must be 0 or more, not {emulators}")
+
+
+def num_emulators(config: EpisodeConfig, asked_for: int | None) -> int:
+    """How many emulator processes to use."""
+    if asked_for is not None:
+        return asked_for
+    return default_emulators(config.planner.rollouts_in_flight, usable_cores())
 
 
 @dataclass(frozen=True)
@@ -34,8 +79,8 @@ class Run:
 
     @property
     def host(self) -> Path:
-        """What depends on the machine."""
-        return self._path("episodes", ".host.json")
+        """What depends on the machine, and the digest of the record."""
+        return records.host_path(self.record)
 
     @property
     def decisions(self) -> Path:
@@ -45,6 +90,11 @@ class Run:
     def progress(self) -> Path:
         """The last save of a run that is not finished."""
         return self._path("progress", ".npz")
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that plays it."""
+        return self.progress.with_name(f".seed-{self.seed}.working")
 
     @property
     def video(self) -> Path:
@@ -70,66 +120,103 @@ def find(workdir: Path, game: str | None, seed: int) -> Run:
 
 
 def play(
-    config: EpisodeConfig,
-    run: Run,
+    config: PlayConfig,
+    workdir: Path,
+    interrupted: Interrupted = never,
+    tell: Tell = silent,
     *,
-    emulators: int = 0,
-    command: list[str] | None = None,
-    save_seconds: float = SAVE_SECONDS,
-    on_decision: Callable[[Episode, Decision | None], None] = lambda episode, decision: None,
-    interrupted: Callable[[], bool] = lambda: False,
     features: FeatureSet | None = None,
     search: SearchFunction | None = None,
 ) -> dict[str, Any] | None:
-    """Plays a run to its end, from its last save if there is one, and returns its record.
+    """Plays a run to its end, from its last save if there is one.
 
     Args:
       config: how to play. The work directory must hold no other config's results.
-      run: which run, and where its files are.
-      emulators: processes that step the game, or 0.
-      command: how it was started, for the record.
-      save_seconds: how much play a crash may cost.
-      on_decision: told of the episode at the start, and of every decision.
-      interrupted: asked after every decision; if it says so the run is saved and None returned.
+      workdir: where the run is recorded.
+      interrupted: asked after every decision.
+      tell: called after every decision.
       features, search: objects in place of those that the config names, as for `Episode`.
+
+    Returns:
+      The record, which is not made again if it is there; None if interrupted and saved.
     """
-    config = config.named_after(features, search)
-    how = configs.settings(config.identified())
-    del how["game"]  # games may share a work directory
-    workdirs.claim(run.workdir, how)
-    if run.record.exists():
-        return durable.read_json(run.record)
+    config = dataclasses.replace(config, episode=config.episode.named_after(features, search))
+    run = Run(workdir, config.episode.atari.game, config.seed)
+    identity = configs.settings(config.episode.identified())
+    del identity["game"]  # games may share a work directory
+    with workdirs.alone(run.lock, run.record):
+        workdirs.claim(workdir, identity)
+        record = finished(config, workdir)
+        if record is not None:
+            return record
+        return _play(config, run, interrupted, tell, features, search)
+
+
+def finished(config: PlayConfig, workdir: Path) -> dict[str, Any] | None:
+    """The record of the run, if it is finished."""
+    run = Run(workdir, config.episode.atari.game, config.seed)
+    record = read_record(run)
+    if record is not None and (record["game"], record["seed"]) != (run.game, run.seed):
+        raise durable.DamagedFileError(
+            run.record, f"it is of {record['game']} seed {record['seed']}"
+        )
+    return record
+
+
+def read_record(run: Run) -> dict[str, Any] | None:
+    """The record of a run, None if it is not finished; a damaged one is refused."""
+    record = records.read(run.record)
+    if record is None:
+        return None
+    for name in ("game", "seed", "score", "actions", "emulator_frames", "stop", "decisions"):
+        if name not in record:
+            raise durable.DamagedFileError(run.record, f"it has no {name}")
+    return record
+
+
+def _play(
+    config: PlayConfig,
+    run: Run,
+    interrupted: Interrupted,
+    tell: Tell,
+    features: FeatureSet | None,
+    search: SearchFunction | None,
+) -> dict[str, Any] | None:
     started = time.time()
-    episode = Episode(config, run.seed, emulators, features=features, search=search)
+    emulators = num_emulators(config.episode, config.emulators)
+    episode = Episode(config.episode, config.seed, emulators, features=features, search=search)
     resumed_at = _resume(episode, run)
-    settle()
-    on_decision(episode, None)
+    freeze_garbage_collector()
+    tell(_progress(episode))
     saved = time.monotonic()
     while not episode.stop:
         if interrupted():
             durable.write_arrays(run.progress, episode.save())
             return None
-        on_decision(episode, episode.advance())
-        if time.monotonic() - saved >= save_seconds:
+        episode.advance()
+        tell(_progress(episode))
+        if time.monotonic() - saved >= config.save_seconds:
             durable.write_arrays(run.progress, episode.save())
             saved = time.monotonic()
     durable.write_arrays(run.decisions, episode.decisions())
-    durable.write_json(
-        run.host,
-        provenance.host(command, started)
-        | {"emulators": emulators, "resumed_at_decision": resumed_at}
-        | episode.seconds(),
-    )
+    about = {"emulators": emulators, "resumed_at_decision": resumed_at} | episode.seconds()
     record = episode.record()
-    durable.write_json(run.record, record)
+    records.write(run.record, record, provenance.host(started) | about)
     run.progress.unlink(missing_ok=True)
     return record
 
 
-def settle() -> None:
-    """Tells the garbage collector that what is loaded by now stays.
+def _progress(episode: Episode) -> Progress:
+    recent = [entry.new_nodes for entry in episode.statistics[-_RECENT_DECISIONS:]]
+    nodes = f", {np.mean(recent):.0f} nodes a decision" if recent else ""
+    text = f"score {episode.score:,}{nodes}"
+    return Progress(len(episode.actions), episode.config.most_actions, text)
 
-    Otherwise it looks through all of it now and then, which takes tens of milliseconds of somebody's decision.
+
+def freeze_garbage_collector() -> None:
+    """Exempts what is loaded by now from garbage collection.
+
+    Otherwise the collector looks through all of it now and then, which takes tens of milliseconds of a decision.
     """
     gc.collect()
     gc.freeze()
@@ -139,10 +226,11 @@ def _resume(episode: Episode, run: Run) -> int:
     """Takes up the last save; returns the number of the decision it was made at."""
     if not run.progress.exists():
         return 0
+    remedy = "delete it to play this run from the start"
     try:
         episode.resume(durable.read_arrays(run.progress))
-    except (UserError, KeyError) as error:
-        raise UserError(
-            f"the save {run.progress} is damaged ({error}); delete it to play this run from the start"
-        ) from error
+    except durable.DamagedFileError as error:
+        raise durable.DamagedFileError(run.progress, error.reason, remedy) from error
+    except (KeyError, ValueError, TypeError, IndexError) as error:  # whole, but of another config
+        raise durable.DamagedFileError(run.progress, error, remedy) from error
     return len(episode.actions)

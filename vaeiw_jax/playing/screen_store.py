@@ -1,6 +1,6 @@
 """The store between collecting and training: compressed shards of palette screens and a manifest.
 
-    frames/
+    screens/
       manifest.json      game, shape of a screen; name, number of screens and SHA-256 of each shard
       shard-000000.npz   "screens": uint8[n, 210, 160]
 
@@ -60,7 +60,7 @@ def append(directory: Path, game: str, screens: np.ndarray) -> int:
             path = directory / f"shard-{len(shards):06d}.npz"
             durable.write_arrays(path, {"screens": part})
             shards.append({"file": path.name, "screens": len(part), "sha256": _digest(path)})
-        durable.write_json(directory / MANIFEST, manifest)
+        durable.write_json(directory / MANIFEST, manifest, sealed=True)
     return _count(manifest)
 
 
@@ -138,11 +138,21 @@ def _manifest_to_extend(directory: Path, game: str, shape: tuple[int, ...]) -> d
 
 
 def _read_manifest(directory: Path) -> dict[str, Any]:
-    manifest = durable.read_json(directory / MANIFEST)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UserError(
-            f"{directory / MANIFEST} is not the manifest of a screen store ({FORMAT!r})"
-        )
+    path = directory / MANIFEST
+    manifest = durable.read_json(path, sealed=True)
+    if manifest.get("format") != FORMAT:
+        raise UserError(f"{path} is not the manifest of a screen store ({FORMAT!r})")
+    for name, kind in (("game", str), ("screen_shape", list), ("shards", list)):
+        if not isinstance(manifest.get(name), kind):
+            raise durable.DamagedFileError(
+                path, f"its {name} is {manifest.get(name)!r}", _MEND_MANIFEST
+            )
+    for shard in manifest["shards"]:
+        kinds = {"file": str, "screens": int, "sha256": str}
+        if not isinstance(shard, dict) or not all(
+            isinstance(shard.get(name), kind) for name, kind in kinds.items()
+        ):
+            raise durable.DamagedFileError(path, f"a shard is {shard!r}", _MEND_MANIFEST)
     return manifest
 
 
@@ -158,12 +168,13 @@ def _read_shard(directory: Path, shard: dict[str, Any], shape: tuple[int, ...]) 
         raise UserError(f"{path} is missing, though {MANIFEST} names it; {_MEND}") from error
     if digest != shard["sha256"]:
         raise UserError(f"{path} is torn: its SHA-256 is not the one in {MANIFEST}; {_MEND}")
-    screens = durable.read_arrays(path)["screens"]
+    screens = durable.read_arrays(path).get("screens", np.zeros(0))
     if screens.dtype != np.uint8 or screens.shape != (shard["screens"], *shape):
         raise UserError(f"{path} holds {screens.dtype}{list(screens.shape)}, not screens; {_MEND}")
     return screens
 
 
+_MEND_MANIFEST = "restore it, or collect into another folder"
 _MEND = f"restore it, or take it out of {MANIFEST} and collect its screens again"
 
 

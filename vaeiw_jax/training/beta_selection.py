@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.progress import Interrupted, Tell, never, silent
 from vaeiw_jax.training.loop import TrainConfig, train
 from vaeiw_jax.vae import sharding
 
@@ -39,8 +40,14 @@ class Selection:
     why: str
 
 
-def select_beta(config: TrainConfig, betas: Sequence[float], workdir: Path) -> Selection | None:
-    """Trains a model per beta in a folder of its own and picks the elbow; None if SIGTERM came.
+def select_beta(
+    config: TrainConfig,
+    betas: Sequence[float],
+    workdir: Path,
+    interrupted: Interrupted = never,
+    tell: Tell = silent,
+) -> Selection | None:
+    """Trains a model per beta in a folder of its own and picks the elbow; None if interrupted.
 
     Leaves `selection.json` and `selection.png` in `workdir`. Models trained already are not trained
     again, so that an interrupted selection goes on where it stopped.
@@ -50,10 +57,12 @@ def select_beta(config: TrainConfig, betas: Sequence[float], workdir: Path) -> S
     tradeoffs = []
     for beta in sorted(set(betas), reverse=True):
         model = dataclasses.replace(config.model, beta=beta)
-        result = train(dataclasses.replace(config, model=model), workdir / f"beta-{beta:g}")
-        if not result.finished or result.validation is None:
+        record = train(
+            dataclasses.replace(config, model=model), workdir / f"beta-{beta:g}", interrupted, tell
+        )
+        if record is None:
             return None
-        best = result.validation
+        best = record["validation"]
         tradeoffs.append(Tradeoff(beta, kl=best["kl"], excess_bce=best["excess_bce"]))
     selection = elbow(tradeoffs)
     if sharding.is_primary():

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import absl.logging
 import numpy as np
 
+from vaeiw_jax import durable
+from vaeiw_jax.durable import DamagedFileError
 from vaeiw_jax.errors import UserError
 
 State = TypeVar("State")
@@ -25,11 +27,12 @@ class TrainingCheckpoints:
     """The checkpoints of a training run: the latest few and the best by validation loss."""
 
     def __init__(self, directory: Path, keep: int = 3) -> None:
-        """Opens `directory`, which is made if need be; halves that a crash left are removed."""
+        """Opens `directory`, which is made if need be; what a crash left unfinished is removed."""
         import orbax.checkpoint as ocp
         from orbax.checkpoint.checkpoint_managers import AnyPreservationPolicy, BestN, LatestN
 
         self._directory = directory
+        _check_metrics(directory)
 
         def validation_loss(metrics: Mapping[str, float]) -> float:
             return metrics["loss"]
@@ -62,19 +65,33 @@ class TrainingCheckpoints:
         state: Any,
         config: Mapping[str, Any],
         metrics: Mapping[str, float] | None = None,
+        log_digest: str | None = None,
     ) -> None:
         """Begins to save; returns once `state` is copied, so that its buffers may be donated.
 
         On the CPU Orbax would read the very memory that the next step overwrites, hence the copy.
+
+        Args:
+          step: steps done.
+          state: a tree of arrays.
+          config: how the run is configured.
+          metrics: of the validation after this step, if there was one.
+          log_digest: SHA-256 of the metrics logged up to this step.
         """
         import jax
         import orbax.checkpoint as ocp
 
-        arrays = jax.tree.map(lambda array: np.array(array, copy=True), state)
-        about = {"config": dict(config), "metrics": dict(metrics or {}), "sha256": _digest(arrays)}
         if step == self.latest_step():
             return
-        with _said_in_a_sentence(self._directory):
+        arrays = jax.tree.map(lambda array: np.array(array, copy=True), state)
+        about = {
+            "config": dict(config),
+            "metrics": dict(metrics or {}),
+            "log_sha256": log_digest,
+            "sha256": _digest(arrays),
+        }
+        about["about_sha256"] = _seal(about)
+        with _as_os_error(self._directory):
             self._manager.save(
                 step,
                 args=ocp.args.Composite(
@@ -92,33 +109,35 @@ class TrainingCheckpoints:
         template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), like)
         try:
             restored = self._manager.restore(
-                step,
-                args=ocp.args.Composite(
-                    state=ocp.args.StandardRestore(template), about=ocp.args.JsonRestore()
-                ),
+                step, args=ocp.args.Composite(state=ocp.args.StandardRestore(template))
             )
-        except (ValueError, OSError, KeyError, RuntimeError) as error:
-            reason = str(error).splitlines()[0][:200]
-            raise UserError(f"the checkpoint {path} is damaged ({reason}); {_MEND}") from error
-        state = jax.tree.map(np.asarray, restored.state)
-        if _digest(state) != restored.about["sha256"]:
-            raise UserError(f"the checkpoint {path} is damaged (wrong SHA-256); {_MEND}")
+            state = jax.tree.map(np.asarray, restored.state)
+        except (
+            Exception
+        ) as error:  # Orbax raises almost anything where a file is not as it was written
+            raise _damaged(path, str(error).partition("\n")[0][:200]) from error
+        if _digest(state) != _read_about(path).get("sha256"):
+            raise _damaged(path, "wrong SHA-256")
         if jax.tree.map(np.shape, state) != jax.tree.map(np.shape, like):
-            raise UserError(f"the checkpoint {path} is of a model of another shape; {_MEND}")
+            raise UserError(f"the checkpoint {path} is of a model of another shape; {_REMEDY}")
         return state
+
+    def log_digest(self, step: int) -> str | None:
+        """SHA-256 of the metrics logged up to `step`, as far as the checkpoint knows it."""
+        return _read_about(self._directory / str(step)).get("log_sha256")
 
     def wait(self) -> None:
         """Returns when everything saved is on disk."""
-        with _said_in_a_sentence(self._directory):
+        with _as_os_error(self._directory):
             self._manager.wait_until_finished()
 
     def close(self) -> None:
-        with _said_in_a_sentence(self._directory):
+        with _as_os_error(self._directory):
             self._manager.close()
 
 
 def quiet_orbax() -> None:
-    """Keeps Orbax from telling its life on stderr.
+    """Keeps Orbax from logging to stderr.
 
     A save that fails is raised where it is waited for; its threads need not print it as well.
     """
@@ -137,12 +156,46 @@ def quiet_orbax() -> None:
     threading.excepthook, sys.unraisablehook = except_orbax, except_late_callbacks
 
 
-_MEND = "remove it to go on from the one before"
+_REMEDY = "remove it to go on from the one before"
+_ABOUT, _METRICS = "about/metadata", "metrics/metrics"
+
+
+def _damaged(path: Path, reason: object) -> DamagedFileError:
+    return DamagedFileError(path, reason, _REMEDY)
+
+
+def _check_metrics(directory: Path) -> None:
+    """Refuses a checkpoint whose metrics are not those that were saved: they decide which is the best."""
+    for path in sorted(directory.glob("[0-9]*")):
+        if not (path / _ABOUT).exists() or not (path / _METRICS).exists():
+            continue
+        try:
+            metrics = durable.read_json(path / _METRICS)
+        except DamagedFileError as error:
+            raise _damaged(error.path, error.reason) from error
+        if metrics != _read_about(path).get("metrics"):
+            raise _damaged(path / _METRICS, f"its metrics are not those in {_ABOUT}")
+
+
+def _read_about(checkpoint: Path) -> dict[str, Any]:
+    """What was saved beside the state."""
+    path = checkpoint / _ABOUT
+    try:
+        about = durable.read_json(path)
+    except (DamagedFileError, FileNotFoundError) as error:
+        raise _damaged(path, error) from error
+    if about.pop("about_sha256", None) not in (None, _seal(about)):
+        raise _damaged(path, "its SHA-256 is not the one it names")
+    return about
+
+
+def _seal(about: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 @contextlib.contextmanager
-def _said_in_a_sentence(directory: Path) -> Iterator[None]:
-    """Orbax reports a failed write as whatever its storage raises; launchers know OSError."""
+def _as_os_error(directory: Path) -> Iterator[None]:
+    """Orbax reports a failed write as whatever its storage raises; callers expect an OSError."""
     try:
         yield
     except OSError:

@@ -16,23 +16,21 @@ import contextlib
 import dataclasses
 import functools
 import math
-import signal
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from vaeiw_jax import durable
+from vaeiw_jax import compilation, configs, durable, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.models import load_model, model_description, save_model
 from vaeiw_jax.playing import screen_store
+from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
-from vaeiw_jax.training.metrics import MetricsLog, ProgressBar, validations
-from vaeiw_jax.vae import compilation, convolutions, sharding, steps
+from vaeiw_jax.training.metrics import MetricsLog, Throughput, validations
+from vaeiw_jax.vae import convolutions, sharding, steps
 from vaeiw_jax.vae.steps import (
     TrainConfig,
     TrainState,
@@ -43,21 +41,12 @@ from vaeiw_jax.vae.steps import (
 
 __all__ = ["TrainConfig", "TrainState", "create_train_state", "eval_step", "train", "train_step"]
 
-RECORD = "trained.json"
+CONFIG = "config.json"
 STEPS_PER_CALL = 32  # on accelerators
 CALLS_IN_FLIGHT = 2  # enough to keep a device busy, few enough to stop soon
 
 # What may differ between the runs before and after an interruption: it does not change the numbers.
 _MAY_CHANGE = ("screens", "steps_per_call", "checkpoint_every", "keep", "picture_every")
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainResult:
-    """How a run ended."""
-
-    step: int  # steps done
-    finished: bool  # or told to stop
-    validation: dict[str, Any] | None  # the best one's line of metrics.jsonl
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,64 +58,96 @@ class Validation:
     feature_shares: np.ndarray  # float[F], the share of frames in which a feature is true
 
 
-def train(config: TrainConfig, workdir: Path, resume: bool = True) -> TrainResult:
+def train(
+    config: TrainConfig, workdir: Path, interrupted: Interrupted = never, tell: Tell = silent
+) -> dict[str, Any] | None:
     """Trains a model, going on from the latest checkpoint in `workdir` if there is one.
 
-    On SIGTERM or Ctrl-C it saves a checkpoint and returns. A run that is finished is not begun
-    again. Several processes, joined by `sharding.connect`, call this together, with a `workdir`
-    that all of them can write to.
+    Several processes, joined by `sharding.connect`, call this together, with a `workdir` that all of them can write
+    to. An interruption of one of them stops all, at the same step.
+
+    Args:
+      config: how to train, and on what. A run may be given more epochs, if nothing is scheduled over them.
+      workdir: of the run.
+      interrupted: asked after every call of the compiled steps.
+      tell: called after every call of the compiled steps.
+
+    Returns:
+      The record, which is not made again if it is there; None if interrupted and saved.
     """
     compilation.fit_threads()
-    screen_set = _screens_of_run(config, workdir, resume)
-    finished_before = _finished_before(config, workdir)
-    if finished_before:
-        return finished_before
+    primary, path = sharding.is_primary(), workdir / records.TRAINING
+    with workdirs.alone_in(workdir) if primary else contextlib.nullcontext():
+        screen_set = _screens_of_run(config, workdir)
+        record = finished(config, workdir)
+        if record is not None:
+            return record
+        path.unlink(missing_ok=True)  # of fewer epochs
+        sessions = provenance.Sessions(records.host_path(path))
+        run = _train(config, workdir, screen_set, interrupted, tell)
+        about = {"until_step": run.step, "devices": [d.device_kind for d in jax.devices()]}
+        if not run.finished:
+            if primary:
+                sessions.write(**about)
+            return None
+        record = _record(config, workdir, screen_set.game, run)
+        if primary:
+            records.write(path, record, sessions.including_this(**about))
+        return record
+
+
+def finished(config: TrainConfig, workdir: Path) -> dict[str, Any] | None:
+    """The record of the run, if it was trained for as many epochs as the config asks for."""
+    path = workdir / records.TRAINING
+    record = records.read(path)
+    if record is None:
+        return None
+    epochs, steps_done = record["config"].get("epochs"), record.get("steps")
+    if not isinstance(epochs, int) or not isinstance(steps_done, int):
+        raise durable.DamagedFileError(path, f"it has {epochs!r} epochs and {steps_done!r} steps")
+    if not isinstance(record.get("model"), str):
+        raise durable.DamagedFileError(path, "it names no model")
+    return record if epochs >= config.epochs else None
+
+
+def _train(
+    config: TrainConfig,
+    workdir: Path,
+    screen_set: screen_store.ScreenSet,
+    interrupted: Interrupted,
+    tell: Tell,
+) -> "_Run":
+    """The run, at its end or where it was interrupted; all it leaves but the record is on disk."""
     trainer = Trainer(config, screen_set.screens)
     with contextlib.ExitStack() as stack:
-        stop = stack.enter_context(_wish_to_stop())
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
         stack.push(functools.partial(_close, checkpoints))
-        run = _Run(config, workdir, trainer, checkpoints, stack, screen_set)
-        while run.step < trainer.total_steps:
+        run = _Run(config, workdir, trainer, checkpoints, stack, screen_set, tell)
+        while not run.finished:
             run.advance()
             if run.at_end_of_epoch:
                 run.validate()
             elif run.checkpoint_is_due:
                 run.save()
-            if sharding.any_process(stop.is_set()):
+            if sharding.any_process(interrupted()):
                 run.save()
                 break
         checkpoints.wait()
-        result = TrainResult(run.step, run.step >= trainer.total_steps, run.best)
-        if result.finished:
+        if run.finished:
             run.write_best_model()
-            if sharding.is_primary():
-                _write_record(config, workdir, screen_set.game, result)
-    return result
+            sharding.any_process(False)  # all wait until the model is there
+    return run
 
 
-def _write_record(
-    config: TrainConfig, workdir: Path, game: str | None, result: TrainResult
-) -> None:
-    settings = dataclasses.asdict(config)
-    record = {
+def _record(config: TrainConfig, workdir: Path, game: str, run: "_Run") -> dict[str, Any]:
+    settings = configs.settings(config.model) | configs.settings(config)
+    return {
         "game": game,
         "model": model_description(workdir / "model")["weights"]["sha256"],
-        "steps": result.step,
-        "validation": result.validation,
-        "config": settings.pop("model") | settings | {"screens": Path(config.screens).name},
+        "steps": run.step,
+        "validation": run.best,
+        "config": settings | {"screens": Path(config.screens).name},
     }
-    durable.write_json(workdir / RECORD, record)
-
-
-def _finished_before(config: TrainConfig, workdir: Path) -> TrainResult | None:
-    """How the run ended, if it has; it has not if it is now to go on for more epochs."""
-    if not (workdir / RECORD).exists():
-        return None
-    record = durable.read_json(workdir / RECORD)
-    if record["config"]["epochs"] < config.epochs:
-        return None
-    return TrainResult(record["steps"], finished=True, validation=record["validation"])
 
 
 def starting_state(config: TrainConfig) -> TrainState:
@@ -231,9 +252,10 @@ class _Run:
         checkpoints: TrainingCheckpoints,
         stack: contextlib.ExitStack,
         screen_set: screen_store.ScreenSet,
+        tell: Tell,
     ) -> None:
         self._config, self._workdir, self._trainer = config, workdir, trainer
-        self._checkpoints, self._screen_set = checkpoints, screen_set
+        self._checkpoints, self._screen_set, self._tell = checkpoints, screen_set, tell
         state = starting_state(config)
         self.step = checkpoints.latest_step() or 0
         if self.step:
@@ -243,14 +265,18 @@ class _Run:
         self._order_epoch, self._order = -1, jax.numpy.zeros(0)
         self._in_flight: collections.deque[tuple[int, steps.Metrics]] = collections.deque()
 
-        self._log = MetricsLog(workdir, self.step) if sharding.is_primary() else None
-        if self._log:
+        self._log: MetricsLog | None = None
+        if sharding.is_primary():
+            digest = checkpoints.log_digest(self.step) if self.step else None
+            self._log = MetricsLog(workdir, self.step, digest)
             stack.callback(self._log.close)
-        self._bar = ProgressBar(
-            self.step, trainer.total_steps, config.batch_size, visible=sharding.is_primary()
-        )
-        stack.callback(self._bar.close)
+            self._tell(Progress(self.step, trainer.total_steps))
+        self._throughput = Throughput(config.batch_size)
         self.best = min(validations(workdir), key=lambda line: line["loss"], default=None)
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self._trainer.total_steps
 
     @property
     def at_end_of_epoch(self) -> bool:
@@ -282,7 +308,7 @@ class _Run:
         validation = self._trainer.validate(self._state)
         if self._log:
             self._log.validation(self.step, self._epoch, validation.metrics, validation.features)
-            self._log.speed(self.step, self._bar.images_per_second)
+            self._log.speed(self.step, self._throughput.images_per_second)
         self.save(validation.metrics)
         if self.best is None or validation.metrics["loss"] < self.best["loss"]:
             self.best = {"step": self.step, "epoch": self._epoch, **validation.metrics}
@@ -294,10 +320,12 @@ class _Run:
     def save(self, metrics: dict[str, float] | None = None) -> None:
         """Begins to save a checkpoint, once all steps are known to have gone well."""
         self._collect(0)
+        digest = None
         if self._log:
             self._log.flush()
-        config = dataclasses.asdict(self._config)
-        self._checkpoints.save(self.step, self._state, config, metrics)
+            digest = self._log.digest
+        config = configs.settings(self._config)
+        self._checkpoints.save(self.step, self._state, config, metrics, digest)
         self._saved_step = self.step
 
     def write_best_model(self) -> None:
@@ -317,7 +345,17 @@ class _Run:
                 if self._log:
                     epoch = math.ceil(step / self._trainer.steps_per_epoch)
                     self._log.train(step, epoch, line)
-            self._bar.update(len(values["loss"]), line)
+            self._report(before + len(values["loss"]), line)
+
+    def _report(self, step: int, metrics: dict[str, float]) -> None:
+        """Tells of the progress after `step`, the last of the steps known to be done."""
+        self._throughput.update(step)
+        if self._log:
+            text = (
+                f"loss {metrics['loss']:,.1f}, reconstruction {metrics['bce']:,.1f},"
+                f" KL {metrics['kl']:,.1f}, {self._throughput.images_per_second:,.1f} images/s"
+            )
+            self._tell(Progress(step, self._trainer.total_steps, text))
 
     def _require_finite(self, step: int, metrics: dict[str, float]) -> None:
         bad = [name for name, value in metrics.items() if not math.isfinite(value)]
@@ -365,41 +403,46 @@ class _Run:
         )
 
 
-def _screens_of_run(config: TrainConfig, workdir: Path, resume: bool) -> screen_store.ScreenSet:
-    """The frames of the run, and its `config.json`: compared if there is one, else written."""
-    path = workdir / "config.json"
+def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSet:
+    """The screens of the run, and its `config.json`: compared if there is one, else written."""
+    path = workdir / CONFIG
     screen_set = screen_store.load(Path(config.screens))
     steps.steps_per_epoch(config, len(steps.split(config, len(screen_set.screens))[0]))
     if not path.exists():
         described = {"count": len(screen_set.screens), "sha256": screen_set.digest()}
         if sharding.is_primary():
-            value = {"train": dataclasses.asdict(config), "game": screen_set.game}
+            value = {"train": configs.settings(config), "game": screen_set.game}
             durable.write_json(path, value | {"screens": described})
         return screen_set
-    if not resume and sharding.is_primary():  # which may have written it just now
-        raise UserError(f"{workdir} holds a run already; choose another --workdir, or resume it")
     saved = durable.read_json(path)
-    _require_same_config(config, saved["train"], workdir)
+    described = saved.get("screens", {})
+    if not isinstance(described, dict) or not isinstance(described.get("count"), int):
+        raise durable.DamagedFileError(path, f"its screens are {described!r}")
+    _require_same_config(config, saved, path)
+    if saved.get("game") != screen_set.game:
+        raise UserError(
+            f"{path} says that the run is of {saved.get('game')!r}, and {config.screens} holds screens of"
+            f" {screen_set.game!r}; choose another --workdir"
+        )
     # A store may have grown since; the run goes on with the screens it began with.
-    count = saved["screens"]["count"]
+    count = described["count"]
     screen_set = screen_store.ScreenSet(screen_set.game, screen_set.screens[:count])
-    if screen_set.digest() != saved["screens"]["sha256"]:
+    if screen_set.digest() != described.get("sha256"):
         raise UserError(
             f"{config.screens} no longer holds the {count} frames that the run in {workdir}"
-            " began with; bring them back or choose another --workdir"
+            f" began with, as {path.name} says; bring them back or choose another --workdir"
         )
     return screen_set
 
 
-def _require_same_config(config: TrainConfig, saved: dict[str, Any], workdir: Path) -> None:
-    given = dataclasses.asdict(config)
-    given, saved = given | given["model"], saved | saved["model"]
+def _require_same_config(config: TrainConfig, saved: dict[str, Any], path: Path) -> None:
+    theirs = configs.settings(configs.from_settings(TrainConfig, saved.get("train", {}), path))
     scheduled = config.learning_rate_end or config.tau_start or config.zero_suppression
-    may_change = (*_MAY_CHANGE, "model") + (() if scheduled else ("epochs",))
-    for name, value in given.items():
-        if name not in may_change and saved.get(name) != value:
+    may_change = _MAY_CHANGE if scheduled else (*_MAY_CHANGE, "epochs")
+    for name, value in configs.settings(config).items():
+        if name not in may_change and theirs[name] != value:
             raise UserError(
-                f"the run in {workdir} has {name}={saved.get(name)}, not {value};"
+                f"the run in {path.parent} has {name}={theirs[name]}, not {value}, as {path.name} says;"
                 f" take that or choose another --workdir"
             )
 
@@ -408,23 +451,3 @@ def _close(checkpoints: TrainingCheckpoints, failure: type[BaseException] | None
     """Waits for what is being saved; not in a process that failed, while others wait for it."""
     if failure is None or jax.process_count() == 1:
         checkpoints.close()
-
-
-@contextlib.contextmanager
-def _wish_to_stop() -> Iterator[threading.Event]:
-    """An event that SIGTERM or the first Ctrl-C sets, instead of ending the process."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop  # signals are the main thread's
-        return
-
-    def wish(number: int, _: Any) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    previous = {n: signal.signal(n, wish) for n in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -1,16 +1,15 @@
-"""What a training run leaves to read: `metrics.jsonl`, TensorBoard events, a live progress bar."""
+"""What a training run leaves to read: `metrics.jsonl` and TensorBoard events."""
 
 import collections
+import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from vaeiw_jax import durable
 
@@ -25,10 +24,24 @@ class MetricsLog:
     Nothing in it depends on the clock, so runs can be compared line by line.
     """
 
-    def __init__(self, workdir: Path, step: int) -> None:
-        """Opens the log of a run that goes on after `step`; what was logged beyond is dropped."""
+    def __init__(self, workdir: Path, step: int, digest: str | None = None) -> None:
+        """Opens the log of a run that goes on after `step`; what was logged beyond is dropped.
+
+        Args:
+          workdir: of the run.
+          step: steps done.
+          digest: SHA-256 of what was logged up to `step`; a log with another is refused.
+        """
         self._path = workdir / FILE
-        self._drop_beyond(step)
+        kept = _up_to(self._path, step)
+        self._digest = hashlib.sha256(kept)
+        if digest is not None and digest != self.digest:
+            remedy = f"restore it, or begin again in another --workdir than {workdir}"
+            raise durable.DamagedFileError(
+                self._path, f"it is not as it was at step {step}", remedy
+            )
+        if self._path.exists():
+            durable.write_bytes(self._path, kept)
         self._file = self._path.open("a")
         import tensorboardX  # which loads PyTorch where there is one: nothing for those who only read
 
@@ -70,21 +83,45 @@ class MetricsLog:
         self._file.close()
         self._board.close()
 
-    def _write(self, line: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(line) + "\n")
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that was logged."""
+        return self._digest.hexdigest()
 
-    def _drop_beyond(self, step: int) -> None:
-        if not self._path.exists():
-            return
-        kept = [json.dumps(line) + "\n" for line in read(self._path) if line["step"] <= step]
-        durable.write_bytes(self._path, "".join(kept).encode())
+    def _write(self, line: Mapping[str, Any]) -> None:
+        text = json.dumps(line) + "\n"
+        self._digest.update(text.encode())
+        self._file.write(text)
+
+
+def _up_to(path: Path, step: int) -> bytes:
+    """The lines of the steps up to `step`."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    kept = []
+    for line in lines:
+        try:
+            beyond = json.loads(line)["step"] > step
+        except (ValueError, TypeError, KeyError):  # cut short by a crash, or damaged
+            break
+        if beyond:
+            break
+        kept.append(line)
+    return b"".join(kept)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The lines of a `metrics.jsonl`; a last line that a crash cut short is left out."""
-    text = path.read_text()
-    whole = text[: text.rfind("\n") + 1]
-    return [json.loads(line) for line in whole.splitlines()]
+    data = path.read_bytes()
+    lines = []
+    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise durable.DamagedFileError(path, f"line {number}: {error}") from error
+        if not isinstance(entry, dict) or not {"kind", "step"} <= entry.keys():
+            raise durable.DamagedFileError(path, f"line {number} is {entry!r}"[:100])
+        lines.append(entry)
+    return lines
 
 
 def validations(workdir: Path) -> list[dict[str, Any]]:
@@ -94,43 +131,24 @@ def validations(workdir: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "validation"]
 
 
-class ProgressBar:
-    """Steps done and to do, time left, images per second, and the latest loss and its parts."""
+class Throughput:
+    """Images per second, over the latest calls.
 
-    def __init__(self, step: int, total_steps: int, batch_size: int, visible: bool) -> None:
-        terminal = sys.stderr.isatty()
-        self._bar = tqdm(
-            total=total_steps,
-            initial=step,
-            unit="step",
-            desc="training",
-            dynamic_ncols=True,
-            mininterval=0.5 if terminal else 60,  # a log file wants a line a minute, not a film
-            smoothing=0.1,
-            disable=not visible,
-        )
+    Args:
+      batch_size: images per step.
+    """
+
+    def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
-        self._done = step
         self._recent: collections.deque[tuple[float, int]] = collections.deque(maxlen=50)
 
-    def update(self, steps: int, metrics: Mapping[str, float]) -> None:
-        """Shows that `steps` more are done, the last of them with these metrics."""
-        self._done += steps
-        self._recent.append((time.monotonic(), self._done))
-        self._bar.set_postfix_str(
-            f"loss {metrics['loss']:,.1f}, reconstruction {metrics['bce']:,.1f},"
-            f" KL {metrics['kl']:,.1f}, {self.images_per_second:,.1f} images/s",
-            refresh=False,
-        )
-        self._bar.update(steps)
+    def update(self, step: int) -> None:
+        """Notes that `step` steps are done now."""
+        self._recent.append((time.monotonic(), step))
 
     @property
     def images_per_second(self) -> float:
-        """Over the latest calls."""
         if len(self._recent) < 2:
             return 0.0
         (start, before), (end, after) = self._recent[0], self._recent[-1]
         return self._batch_size * (after - before) / max(end - start, 1e-9)
-
-    def close(self) -> None:
-        self._bar.close()

@@ -1,4 +1,4 @@
-"""The encoder for one screen after another: computes only what no screen before had, on one thread, without XLA.
+"""The encoder network for one screen after another: computes only what no screen before had, on one thread.
 
 `patches.py` says how. The values agree with those of the compiled network (`networks.Encoder`) up to rounding.
 """
@@ -27,8 +27,8 @@ REFERENCES = 16
 """Screens kept to compare a new one with."""
 
 
-class FastEncoder:
-    """Encodes screens; threads may share one, and take turns. It computes in float32, whatever the config says.
+class PatchNetwork:
+    """From screens to posteriors, in float32 whatever the config says. Threads may share one, and take turns.
 
     A posterior is a function of the screen alone, to the last bit, for each patch goes through the same arithmetic
     whenever it is first met; nothing is carried from one screen to the next but what is equal on both.
@@ -181,8 +181,8 @@ def _sides(layers: tuple[Layer, ...]) -> list[int]:
 
 
 def _resize(screen_shape: tuple[int, int]) -> Resize:
-    rows, row_sums = frames._resize_weights(screen_shape[0])
-    columns, column_sums = frames._resize_weights(screen_shape[1])
+    rows, row_sums = frames.resize_weights(screen_shape[0])
+    columns, column_sums = frames.resize_weights(screen_shape[1])
     scale = (1 / (255.0 * np.outer(row_sums, column_sums))).astype(np.float32)
     return Resize(frames.GREY, *_band(rows), *_band(columns), scale)
 

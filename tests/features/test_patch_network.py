@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.features.test_vae import MODELS, variables_of
 from vaeiw_jax import frames
-from vaeiw_jax.features.patch_encoder import FastEncoder
+from vaeiw_jax.features.patch_network import PatchNetwork
 from vaeiw_jax.vae.networks import VAE
 
 GAMES = ("Pong", "MsPacman", "Alien")
@@ -22,7 +22,7 @@ def variables(name):
 
 
 def encoder(name="15x15x20", shape=SHAPE, **options):
-    return FastEncoder(MODELS[name], variables(name), shape, **options)
+    return PatchNetwork(MODELS[name], variables(name), shape, **options)
 
 
 @functools.cache

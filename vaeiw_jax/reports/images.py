@@ -1,12 +1,18 @@
-"""Pixels: what is seen, decoded or counted, as small RGB images."""
+"""What is seen, decoded or counted, as small RGB images, and sheets of them."""
 
 import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 
 from vaeiw_jax.frames import FRAME_SIZE, RGB
+from vaeiw_jax.reports import charts
 
 BITS_COLOURS, DIFFERENCE_COLOURS = "magma", "RdBu_r"
 DIFFERENCE_RANGE = 0.6
@@ -95,14 +101,71 @@ def differing_pixels(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def png(image: np.ndarray) -> bytes:
     """image: uint8[rows, columns, 3] as a PNG, with a palette where few colours are in it."""
-    buffer = io.BytesIO()
     picture = Image.fromarray(np.ascontiguousarray(image))
     if (colours := picture.getcolors(256)) is not None:
         picture = picture.quantize(len(colours), Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    picture.save(buffer, "PNG", optimize=True)
+    return _saved(picture, "PNG", optimize=True)
+
+
+def reduced(path: Path, width: int, colours: int = 0) -> bytes:
+    """A picture of fewer pixels: a JPEG or, with a number of colours, a PNG."""
+    with Image.open(path) as image:
+        size = (width, round(image.height * width / image.width))
+        small = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    if colours:
+        return _saved(small.quantize(colours), "PNG", optimize=True)
+    return _saved(small, "JPEG", quality=82)
+
+
+def _saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
 def _coloured(colours: str, values: np.ndarray) -> np.ndarray:
     rgba = matplotlib.colormaps[colours](np.clip(values, 0, 1))
     return np.rint(255 * rgba[..., :3]).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Captioned:
+    """An image, uint8[rows, columns, 3], and what to say below it."""
+
+    image: np.ndarray
+    caption: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Images side by side, under a common title."""
+
+    title: str
+    images: list[Captioned]
+
+
+_CELL, _CAPTION, _MARGIN = 2.1, 0.45, 0.16  # inches
+
+
+@charts.styled
+def sheet(title: str, rows: Sequence[Row]) -> bytes:
+    """The rows below each other as one PNG, for slides and papers."""
+    row_height = _CELL + _CAPTION + 2 * _MARGIN
+    width = _MARGIN + max(len(row.images) for row in rows) * (_CELL + _MARGIN)
+    height = 0.6 + len(rows) * row_height
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("none")
+    figure.text(_MARGIN / width, 1 - 0.25 / height, title, size=13, va="center")
+    for i, row in enumerate(rows):
+        top = 0.6 + i * row_height
+        figure.text(_MARGIN / width, 1 - top / height, row.title, size=10, color=charts.LIGHT.faint)
+        for j, cell in enumerate(row.images):
+            left, bottom = _MARGIN + j * (_CELL + _MARGIN), height - top - _MARGIN / 2 - _CELL
+            place = (left / width, bottom / height, _CELL / width, _CELL / height)
+            axes = figure.add_axes(place, xticks=[], yticks=[])
+            axes.spines["bottom"].set_visible(False)
+            # Screens are wider than their pixels are many; drawn square, they look as frames do.
+            axes.imshow(cell.image, interpolation="nearest", aspect="auto")
+            axes.set_xlabel(f"{cell.caption}\n{cell.note}", size=8)
+    return charts.png(figure)
