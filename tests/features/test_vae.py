@@ -13,7 +13,7 @@ import pytest
 from vaeiw_jax import frames, models
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import FeaturesConfig, Setting, check, create, vae
+from vaeiw_jax.features import FeaturesConfig, Setting, create, vae
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.vae import codes, latents
@@ -156,7 +156,7 @@ cores, model, screens = sys.argv[1:]
 os.sched_setaffinity(0, [int(core) for core in cores.split(",")])
 from types import SimpleNamespace
 import numpy as np
-from vaeiw_jax.features import FeaturesConfig, Setting, check, create
+from vaeiw_jax.features import FeaturesConfig, Setting, create
 features = create(FeaturesConfig(f"vae:{model}"), Setting("Pong", (210, 160)))
 for screen in np.load(screens):
     print(features.atoms(SimpleNamespace(screen=screen), None).tolist())
@@ -265,4 +265,4 @@ def test_a_directory_without_a_model_is_named(tmp_path):
 )
 def test_nonsense_is_refused_in_a_sentence(settings):
     with pytest.raises(UserError, match="must be"):
-        check(FeaturesConfig(**settings))
+        FeaturesConfig(**settings)
