@@ -36,40 +36,31 @@ DARK = Theme(
 SERIES = (LIGHT.grey, LIGHT.blue, LIGHT.orange, LIGHT.green, LIGHT.purple, LIGHT.gold, LIGHT.teal)
 WIDTH = 4.8  # inches: narrow, so that the letters can be read on a phone
 
-styled = matplotlib.rc_context(
-    {
-        "axes.axisbelow": True,
-        "axes.edgecolor": LIGHT.line,
-        "axes.facecolor": LIGHT.card,
-        "axes.labelcolor": LIGHT.faint,
-        "axes.prop_cycle": cycler(color=SERIES[1:]),
-        "axes.spines.left": False,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlecolor": LIGHT.ink,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 10.5,
-        "figure.constrained_layout.use": True,
-        "figure.facecolor": LIGHT.card,
-        "font.size": 9.5,
-        "grid.color": LIGHT.line,
-        "legend.fontsize": 9,
-        "legend.frameon": False,
-        "legend.handlelength": 1.2,
-        "savefig.dpi": 200,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "vaeiw_jax",
-        "text.color": LIGHT.ink,
-        "xtick.color": LIGHT.line,
-        "xtick.labelcolor": LIGHT.faint,
-        "xtick.major.size": 0,
-        "xtick.minor.size": 0,
-        "ytick.color": LIGHT.line,
-        "ytick.labelcolor": LIGHT.faint,
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
-    }
-)
+_TICKS = {"color": LIGHT.line, "labelcolor": LIGHT.faint, "major.size": 0, "minor.size": 0}
+_STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": LIGHT.line,
+    "axes.facecolor": LIGHT.card,
+    "axes.labelcolor": LIGHT.faint,
+    "axes.prop_cycle": cycler(color=SERIES[1:]),
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top")},
+    "axes.titlecolor": LIGHT.ink,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": LIGHT.card,
+    "font.size": 9.5,
+    "grid.color": LIGHT.line,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "legend.handlelength": 1.2,
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "vaeiw_jax",
+    "text.color": LIGHT.ink,
+    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in _TICKS.items()},
+}
+styled = matplotlib.rc_context(_STYLE)
 """Decorates every function that draws."""
 
 
@@ -202,7 +193,7 @@ def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> F
             "ha": side,
             "va": "bottom",
         }
-        drawn.text(at, 1.01, title, size=9, color=LIGHT.faint, **above)
+        drawn.text(at, 1.01, f" {title} ", size=9, color=LIGHT.faint, **above)
     drawn.set_ylim(len(scores) - 0.5, -0.5)
     drawn.margins(x=0.08)
     drawn.xaxis.set_major_formatter(number)

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.planning.tree import NO_NODE, ROOT
 from vaeiw_jax.reports import images, tree_drawing
+from vaeiw_jax.reports.charts import number
 from vaeiw_jax.reports.images import Captioned
 from vaeiw_jax.reports.pages import embedded, plural
 from vaeiw_jax.reports.tables import Cell, Column, Table
@@ -37,11 +38,8 @@ def _method(replanned: Replanned) -> str:
     name = {"rollout_iw": "RolloutIW", "iw": "IW"}.get(planner.planner)
     if name is None:
         return "random play, which looks ahead at nothing"
-    budgets = []
-    if planner.budget_nodes is not None:
-        budgets.append(f"{planner.budget_nodes:,} nodes")
-    if planner.budget_seconds is not None:
-        budgets.append(f"{planner.budget_seconds:g} seconds")
+    limits = (planner.budget_nodes, "nodes"), (planner.budget_seconds, "seconds")
+    budgets = [f"{number(limit)} {unit}" for limit, unit in limits if limit is not None]
     features = "the features of this VAE" if kind == "vae" else f"the features {kind}"
     risk = ", risk-averse" if planner.risk_averse else ""
     return f"{name}({planner.width}) with {features}, {' or '.join(budgets)} a decision{risk}"
@@ -57,7 +55,7 @@ def _nodes(replanned: Replanned) -> dict[str, Any]:
     for node in range(tree.size):
         facts = [("node", KINDS[kinds[node]].label.partition(",")[0])]
         if node != ROOT:
-            facts.append(("action", replanned.spoken_action(int(tree.action[node]))))
+            facts.append(("action", replanned.readable_action(int(tree.action[node]))))
         facts += [("depth", f"{tree.depth[node]}"), ("lives", f"{tree.lives[node]}")]
         facts.append(("return", _signed(returns[node])))
         if node != ROOT:

@@ -89,7 +89,7 @@ def pixels_and_flips(quality: Quality) -> Chart:
 def values(replanned: Replanned) -> Chart:
     """What the root's actions promise. A promise to lose a life is a full red bar: its size would hide the rest."""
     promised, planner = replanned.decision.values, replanned.config.planner
-    names = [replanned.spoken_action(i) for i in range(len(promised))]
+    names = [replanned.readable_action(i) for i in range(len(promised))]
     loss = promised <= -planner.risk_alpha if planner.risk_averse else np.zeros(len(names), bool)
     small = promised[~np.isnan(promised) & ~loss]
     low, high = min(0.0, small.min(initial=0.0)), max(0.0, small.max(initial=0.0))

@@ -79,20 +79,10 @@ def layout(tree: Tree) -> Layout:
 def kinds(replanned: Replanned) -> np.ndarray:
     """int[size]: the number of each node's kind among `KINDS`; the last that holds."""
     tree = replanned.tree
-    reward = tree.reward[: tree.size]
-    root = np.arange(tree.size) == ROOT
-    holds = (
-        replanned.kept,
-        ~replanned.kept,
-        replanned.pruned,
-        reward > 0,
-        (reward < 0) | replanned.lost_life,
-        root,
-    )
-    kind = np.zeros(tree.size, np.int64)
-    for number, nodes in enumerate(holds):
-        kind[nodes] = number
-    return kind
+    reward, root = tree.reward[: tree.size], np.arange(tree.size) == ROOT
+    holds = [replanned.kept, ~replanned.kept, replanned.pruned, reward > 0]
+    holds += [(reward < 0) | replanned.lost_life, root]
+    return len(holds) - 1 - np.argmax(holds[::-1], axis=0)
 
 
 def is_faded(replanned: Replanned) -> np.ndarray:
