@@ -40,7 +40,8 @@ def write(findings: Findings, workdir: Path) -> None:
     files = {f"{name}.png": chart.png() for name, chart in drawn.items()}
     game = findings.game
     files["reconstructions.png"] = images.sheet(
-        f"{game}: frames and what the VAE makes of them", reconstructions(findings)
+        f"{game}: frames and what the VAE makes of them (red: too bright, blue: too dark)",
+        reconstructions(findings),
     )
     maps = Row("by position", [shown for shown, _ in position_maps(findings)])
     files["positions.png"] = images.sheet(f"{game}: where bits are on", [maps])
