@@ -63,8 +63,8 @@ def test_games_are_ordered_from_bottom_to_top_by_value_or_else_by_name():
 
 
 def test_an_interval_reaches_from_low_to_high():
-    figure = charts.intervals({"one": Interval(2, 1, 4)}, "percent", 100)
-    (bar,) = figure.axes[0].patches
+    axes = charts.intervals({"one": Interval(2, 1, 4)}, "percent", 100)
+    (bar,) = axes.patches
     assert (bar.get_x(), bar.get_width()) == (1, 3)
 
 

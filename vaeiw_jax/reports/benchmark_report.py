@@ -1,6 +1,7 @@
 """What was measured: tables in Markdown for each suite, and everything on one picture."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,12 +156,16 @@ def _training_tables(measurements: Measurements) -> list[Table]:
 @charts.styled
 def draw(measurements: Measurements, workdir: Path) -> Path:
     """Writes the picture, two panels to a row but for the first; returns where it is."""
-    panels = {
+    panels: dict[tuple[str, str], Any] = {
         (planner.SUITE, "rates"): _rates,
         (planner.SUITE, "growth"): _growth,
         (planner.SUITE, "memory"): _memory,
-        (planner.SUITE, "bprost"): _bprost,
-        (planner.SUITE, "start"): _start,
+        (planner.SUITE, "bprost"): partial(
+            _values, "bprost", "milliseconds", "B-PROST atoms of a new screen, ms"
+        ),
+        (planner.SUITE, "start"): partial(
+            _values, "start", "second", "from the command to the end of its first decision, s"
+        ),
         (features.SUITE, features.PART): _features,
         (scaling.SUITE, "emulators"): _emulators,
         (scaling.SUITE, "budgets"): _budgets,
@@ -205,6 +210,13 @@ def _lines(axes: Axes, lines: dict[str, tuple[Sequence[float], Sequence[float]]]
     axes.legend(ncols=2)
 
 
+def _values(part: str, key: str, title: str, axes: Axes, measurements: Measurements) -> None:
+    """One number for each game."""
+    found = measurements.of(planner.SUITE, part)
+    _bars(axes, list(found), {"": [each[key] for each in found.values()]}, slanted=True)
+    axes.set_title(title)
+
+
 def _rates(axes: Axes, measurements: Measurements) -> None:
     rates = measurements.of(planner.SUITE, "rates")
     _bars(axes, list(rates), {m: list(planner.ratios(rates, m).values()) for m in _METHODS})
@@ -228,19 +240,6 @@ def _memory(axes: Axes, measurements: Measurements) -> None:
     memory = measurements.of(planner.SUITE, "memory")
     _lines(axes, {game: (each["decisions"], each["player"]) for game, each in memory.items()})
     axes.set(xlabel="decisions", title="resident memory of the player, MB")
-
-
-def _bprost(axes: Axes, measurements: Measurements) -> None:
-    bprost = measurements.of(planner.SUITE, "bprost")
-    values = [each["milliseconds"] for each in bprost.values()]
-    _bars(axes, list(bprost), {"": values}, slanted=True)
-    axes.set_title("B-PROST atoms of a new screen, ms")
-
-
-def _start(axes: Axes, measurements: Measurements) -> None:
-    start = measurements.of(planner.SUITE, "start")
-    _bars(axes, list(start), {"": [each["second"] for each in start.values()]}, slanted=True)
-    axes.set_title("from the command to the end of its first decision, s")
 
 
 def _features(axes: Axes, measurements: Measurements) -> None:

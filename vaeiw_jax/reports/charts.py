@@ -66,11 +66,11 @@ styled = matplotlib.rc_context(_STYLE)
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure with its name and a sentence on what it shows."""
+    """A figure, by its axes, with its name and a sentence on what it shows."""
 
     name: str
     caption: str
-    figure: Figure
+    axes: Axes
 
     def svg(self, theme: Theme = LIGHT) -> bytes:
         """Equal figures give equal bytes."""
@@ -78,13 +78,19 @@ class Chart:
         colour = re.compile("#[0-9a-f]{6}")
         return colour.sub(lambda found: exchange.get(found[0], found[0]), self._light).encode()
 
+    @property
+    def _figure(self) -> Figure:
+        figure = self.axes.figure
+        assert isinstance(figure, Figure)
+        return figure
+
     @functools.cached_property
     @styled
     def _light(self) -> str:
-        return _saved(self.figure, format="svg", metadata={"Date": None}).decode()
+        return _saved(self._figure, format="svg", metadata={"Date": None}).decode()
 
     def png(self) -> bytes:
-        return png(self.figure)
+        return png(self._figure)
 
 
 @styled
@@ -102,12 +108,6 @@ def _saved(figure: Figure, **options: Any) -> bytes:
 def axes(height: float) -> Axes:
     """Empty axes of a new figure, `height` inches high."""
     return Figure(figsize=(WIDTH, height)).add_subplot()
-
-
-def figure_of(axes: Axes) -> Figure:
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    return figure
 
 
 def number(value: float, _: object = None) -> str:
@@ -163,7 +163,7 @@ def game_bars(
 
 
 @styled
-def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Figure:
+def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Axes:
     """Estimates by title, with their intervals."""
     drawn = axes(0.8 + 0.42 * len(estimates))
     for row, (title, estimate) in enumerate(estimates.items()):
@@ -174,11 +174,11 @@ def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -
     drawn.invert_yaxis()
     drawn.set_xlabel(label)
     drawn.grid(axis="x")
-    return figure_of(drawn)
+    return drawn
 
 
 @styled
-def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> Figure:
+def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> Axes:
     """A row for each method with a dot for each run; marks are lines across, such as the human score."""
     drawn = axes(0.75 + 0.28 * len(scores))
     for row, (title, runs) in enumerate(scores.items()):
@@ -199,4 +199,4 @@ def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> F
     drawn.xaxis.set_major_formatter(number)
     drawn.locator_params(axis="x", nbins=5)
     drawn.grid(axis="x")
-    return figure_of(drawn)
+    return drawn

@@ -65,7 +65,7 @@ def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | Non
         "Scores of each game on the way from random play (0%) to a professional human player (100%), as in the "
         f"paper's Figure 1. The percentages are those of {last.title}."
     )
-    return Chart(f"{experiment.name}-normalised", caption, charts.figure_of(axes))
+    return Chart(f"{experiment.name}-normalised", caption, axes)
 
 
 def _interquartile_means(results: ExperimentResults) -> Chart | None:
@@ -75,12 +75,12 @@ def _interquartile_means(results: ExperimentResults) -> Chart | None:
     estimates = {
         method.title: summary.interquartile_mean(results, method.name) for method in methods
     }
-    figure = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
+    axes = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
     caption = (
         "Interquartile mean of human-normalised scores over all games and runs, with 95% intervals from a bootstrap "
         "that draws the runs of each game again."
     )
-    return Chart(f"{results.experiment.name}-interquartile-mean", caption, figure)
+    return Chart(f"{results.experiment.name}-interquartile-mean", caption, axes)
 
 
 @charts.styled
@@ -105,7 +105,7 @@ def _game_statistic(
     axes.set_xlabel(label)
     caption = f"Mean over decisions: {label} (the paper's {figure})."
     name = f"{results.experiment.name}-{label.replace(' ', '-')}"
-    return Chart(name, caption, charts.figure_of(axes))
+    return Chart(name, caption, axes)
 
 
 @charts.styled
@@ -134,7 +134,7 @@ def _correlation(results: ExperimentResults) -> Chart | None:
         f"True features of a node and expanded nodes of a decision, {method.title}. {result} "
         "(the paper: -0.51, p < 0.001)."
     )
-    return Chart(f"{results.experiment.name}-correlation", caption, charts.figure_of(axes))
+    return Chart(f"{results.experiment.name}-correlation", caption, axes)
 
 
 @charts.styled
@@ -162,4 +162,4 @@ def _budget_curve(results: ExperimentResults) -> Chart | None:
     axes.grid()
     charts.legend(axes)
     caption = f"Interquartile mean of human-normalised scores against the budget, over {len(games)} games."
-    return Chart(f"{results.experiment.name}-curve", caption, charts.figure_of(axes))
+    return Chart(f"{results.experiment.name}-curve", caption, axes)

@@ -37,7 +37,7 @@ def firing(quality: Quality) -> Chart:
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     varying = len(shares) - always - never
     caption = f"{always:,} features are always true, {never:,} never, {varying:,} vary"
-    return Chart("firing", caption, charts.figure_of(axes))
+    return Chart("firing", caption, axes)
 
 
 @charts.styled
@@ -53,7 +53,7 @@ def true_per_frame(quality: Quality) -> Chart:
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     caption = f"from {counts.min():,} to {counts.max():,} features are true in a frame"
-    return Chart("true_per_frame", caption, charts.figure_of(axes))
+    return Chart("true_per_frame", caption, axes)
 
 
 @charts.styled
@@ -82,7 +82,7 @@ def pixels_and_flips(quality: Quality) -> Chart:
     caption = (
         f"{len(pixels):,} pairs of screens by the pixels and the features in which they differ"
     )
-    return Chart("pixels_and_flips", caption, charts.figure_of(axes))
+    return Chart("pixels_and_flips", caption, axes)
 
 
 @charts.styled
@@ -117,7 +117,7 @@ def values(replanned: Replanned) -> Chart:
     axes.xaxis.set_major_formatter(number)
     known = [f"{names[i]} {promised[i]:,.1f}" for i in np.flatnonzero(~np.isnan(promised))]
     caption = f"what the actions promise: {', '.join(known)}"
-    return Chart("values", caption, charts.figure_of(axes))
+    return Chart("values", caption, axes)
 
 
 @charts.styled
@@ -144,4 +144,4 @@ def depths(replanned: Replanned) -> Chart:
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.legend()
     caption = f"{tree.size:,} nodes down to depth {depth.max():,}, {pruned.sum():,} of them pruned"
-    return Chart("depths", caption, charts.figure_of(axes))
+    return Chart("depths", caption, axes)

@@ -59,4 +59,4 @@ def learning_curve(lines: Sequence[dict[str, Any]], title: str = "") -> Chart | 
     caption = (
         "Nats a frame above the entropy of the frame itself, which no reconstruction can pass."
     )
-    return Chart("learning_curve", caption, charts.figure_of(axes))
+    return Chart("learning_curve", caption, axes)
