@@ -20,13 +20,13 @@ MAX_SCREENS = 600
 
 def values(replanned: Replanned) -> dict[str, Any]:
     """For the template of the page."""
-    tree, kinds = replanned.tree, tree_drawing.kinds(replanned)
+    tree = replanned.tree
     lives = plural(int(tree.lives[ROOT]), "life", "lives")
     caption = f"decision {replanned.number:,}, score {replanned.score:,}, {lives}"
     return {
         "method": _method(replanned),
         "root": Captioned(images.screen(tree.snapshots[ROOT].screen), caption),
-        "kinds": [kind for number, kind in enumerate(KINDS) if (kinds == number).any()],
+        "kinds": tree_drawing.kinds_in(replanned),
         "tree": Markup(tree_drawing.svg(replanned)),
         "nodes": _nodes(replanned),
         "rewards": _rewards_table(replanned),

@@ -49,9 +49,9 @@ def write(findings: Findings, workdir: Path) -> None:
         title = f"{game}: what features stand for (red: brighter when true, blue: darker)"
         files["features.png"] = images.sheet(title, [*kinds, *flipping])
     if findings.replanned:
-        files["tree.png"] = tree_drawing.png(findings.replanned)
-    for name, png in files.items():
-        durable.write_bytes(workdir / "pictures" / name, png)
+        files["tree.svg"] = tree_drawing.svg(findings.replanned, alone=True).encode()
+    for name, content in files.items():
+        durable.write_bytes(workdir / "pictures" / name, content)
     durable.write_json(workdir / "findings.json", findings.numbers())
     page = render("inspection.html", **_page_values(findings, drawn, kinds, flipping))
     durable.write_bytes(workdir / PAGE, page.encode())
