@@ -1,4 +1,4 @@
-"""Makes a trained model ready to ship: weights, config, learning curve, reconstructions, and a card that tells it all.
+"""Makes a trained model ready to ship: weights, config, learning curve, reconstructions, and a card.
 
     python -m launch.publish --run=runs/vaes/MsPacman --screens=runs/screens/MsPacman
 

@@ -22,7 +22,7 @@ _WORKDIR = flags.DEFINE_string("workdir", None, "of the evaluation", required=Tr
 _OUTPUT = flags.DEFINE_string("output", None, "where the report goes (default: WORKDIR/report)")
 _COMPARE = flags.DEFINE_string("compare", None, "paper: set our numbers beside the paper's")
 _VIDEOS = flags.DEFINE_integer(
-    "videos", 0, "film so many runs of each method and game that are not filmed yet"
+    "videos", 0, "film this many runs of each method and game that are not filmed yet"
 )
 
 

@@ -7,7 +7,7 @@ from tests.inspection.conftest import random_variables
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.inspection.config import InspectConfig
-from vaeiw_jax.inspection.findings import look
+from vaeiw_jax.inspection.findings import inspect_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -35,17 +35,17 @@ def test_a_torn_model_is_refused_by_name(tmp_path):
     (weights,) = tmp_path.glob("weights-*.npz")
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(UserError, match=f"{weights.name} is torn"):
-        look(InspectConfig(str(tmp_path)))
+        inspect_model(InspectConfig(str(tmp_path)))
 
 
 def test_a_model_that_names_no_game_needs_frames_or_a_game(tmp_path):
     config = ModelConfig("15x15x1")
     models.save_model(tmp_path, config, random_variables(config))
     with pytest.raises(UserError, match="give --screens or --game"):
-        look(InspectConfig(str(tmp_path)))
+        inspect_model(InspectConfig(str(tmp_path)))
 
 
 def test_a_store_of_one_frame_leaves_nothing_to_compare(tmp_path, model_of):
     screen_store.append(tmp_path, "Pong", np.zeros((1, 210, 160), np.uint8))
     with pytest.raises(UserError, match="a single frame"):
-        look(InspectConfig(str(model_of()), screens=str(tmp_path)))
+        inspect_model(InspectConfig(str(model_of()), screens=str(tmp_path)))

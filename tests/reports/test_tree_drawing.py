@@ -1,4 +1,5 @@
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -6,6 +7,7 @@ from vaeiw_jax.inspection import decision
 from vaeiw_jax.planning import Transition
 from vaeiw_jax.planning.tree import ROOT, Tree
 from vaeiw_jax.reports import tree_drawing
+from vaeiw_jax.reports.charts import LIGHT
 
 
 def add(tree: Tree, parent: int, action: int) -> int:
@@ -49,4 +51,12 @@ def test_the_drawing_has_every_node_once(record):
     replanned = decision.replan(record(), None, 3)
     numbers = re.findall(r'data-node="(\d+)"', tree_drawing.svg(replanned))
     assert sorted(map(int, numbers)) == list(range(replanned.tree.size))
-    assert tree_drawing.png(replanned).startswith(b"\x89PNG")
+
+
+def test_a_file_of_the_tree_has_a_legend_and_colours_of_its_own(record):
+    replanned = decision.replan(record(), None, 3)
+    drawing = tree_drawing.svg(replanned, alone=True)
+    assert "var(--" not in drawing
+    assert LIGHT.ink in drawing
+    texts = [e.text for e in ElementTree.fromstring(drawing.encode()).iter() if "text" in e.tag]
+    assert texts == [kind.label for kind in tree_drawing.kinds_in(replanned)]

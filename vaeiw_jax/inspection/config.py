@@ -22,11 +22,13 @@ class InspectConfig:
     shown_screens: int = field(default=6, metadata={"help": "how many of them to show one by one"})
     shown_features: int = field(
         default=6,
-        metadata={"help": "how many features to show of each kind: most, least, restless"},
+        metadata={
+            "help": "how many features to show of each kind: most frequent, least frequent, most flipping"
+        },
     )
     alike_pixels: int = field(
         default=100,
-        metadata={"help": "screens that differ in at most so many pixels count as looking alike"},
+        metadata={"help": "screens that differ in at most this many pixels count as looking alike"},
     )
     threshold: float = field(
         default=0.9,

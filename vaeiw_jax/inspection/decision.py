@@ -20,7 +20,7 @@ from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.playing.runs import Run
 
 EARLY = 50
-"""Unless told otherwise, the decision is chosen among so many at the start, which are soon reached again."""
+"""Unless one is named, the decision is chosen among this many at the start, which are soon reached again."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Replanned:
         fewer = tree.lives[: tree.size] < tree.lives[np.maximum(tree.parent[: tree.size], ROOT)]
         return fewer | tree.terminal[: tree.size]
 
-    def spoken_action(self, action: int) -> str:
+    def readable_action(self, action: int) -> str:
         """An action's name as one says it: UPRIGHTFIRE is up-right-fire."""
         name = self.action_names[action]
         return "-".join(re.findall("NOOP|UP|DOWN|LEFT|RIGHT|FIRE", name) or [name]).lower()
@@ -101,7 +101,7 @@ def replan(
       model: where the model is, if the run was played with a VAE: records name it by digest.
       number: of the decision, from 0; if None, the one of the first that earned most.
       fresh: do not play the run again.
-      on_decision: told how many decisions of how many are behind.
+      on_decision: called with the number of decisions that are done, and of how many.
     """
     record = durable.read_json(run.record)
     recorded = durable.read_arrays(run.decisions)

@@ -1,4 +1,4 @@
-"""What there is to tell about a model: everything computed, nothing yet drawn."""
+"""The findings about a model: everything computed, nothing drawn yet."""
 
 import sys
 import warnings
@@ -23,7 +23,7 @@ from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae.config import ModelConfig
 
 DECODED_FRAMES = 64
-"""The error of reconstruction is a mean over so many frames at most: decoding costs more than encoding."""
+"""The error of reconstruction is a mean over at most this many frames: decoding costs more than encoding."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Findings:
         }
 
 
-def look(config: InspectConfig) -> Findings:
-    """Looks at a model with the frames, and at the decision, that the config names."""
+def inspect_model(config: InspectConfig) -> Findings:
+    """Inspects a model on the frames, and the decision, that the config names."""
     directory = model_directory(f"vae:{config.checkpoint}", "")
     model, variables = models.load_model(directory)
     description = models.model_description(directory)
@@ -79,7 +79,7 @@ def look(config: InspectConfig) -> Findings:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
         encoded = encoding.encode(model, config.features(directory), screen_set)
-    judged = quality.judge(encoded.screens, encoded.bits, config.alike_pixels)
+    measured = quality.measure_quality(encoded.screens, encoded.bits, config.alike_pixels)
     number = min(max(config.shown_screens, DECODED_FRAMES), len(encoded.screens))
     rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)
     decoded = encoding.decode(model, variables, encoded, rows)
@@ -90,7 +90,7 @@ def look(config: InspectConfig) -> Findings:
         description=description,
         game=screen_set.game,
         encoded=encoded,
-        quality=judged,
+        quality=measured,
         decoded_rows=rows,
         decoded=decoded,
         replanned=replanned,

@@ -25,7 +25,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Quality:
-    """The features of some screens, judged."""
+    """The features of some screens, and how good they are."""
 
     bits: np.ndarray  # bool[N, F]
     pairs: Pairs
@@ -56,7 +56,7 @@ class Quality:
         return order[np.isin(order, list(nearest.values()))]
 
     @functools.cached_property
-    def restlessness(self) -> np.ndarray:
+    def flip_rates(self) -> np.ndarray:
         """float64[F]: the share of the pairs that look alike between which each feature flips."""
         if not len(self.alike):
             return np.zeros(self.bits.shape[1])
@@ -69,22 +69,22 @@ class Quality:
         equal = np.flatnonzero(self.pairs.flips == 0)
         return equal[np.argsort(-self.pairs.pixels[equal], kind="stable")]
 
-    def most(self, number: int) -> np.ndarray:
+    def most_frequent(self, number: int) -> np.ndarray:
         """The features that fire most often, but not always."""
         return self._ranked(-self.shares, number)
 
-    def least(self, number: int) -> np.ndarray:
+    def least_frequent(self, number: int) -> np.ndarray:
         """The features that fire least often, but at times."""
         return self._ranked(self.shares, number)
 
-    def telling(self, number: int) -> np.ndarray:
+    def most_informative(self, number: int) -> np.ndarray:
         """The features that say most about a frame: true about as often as not."""
         return self._ranked(np.abs(self.shares - 0.5), number)
 
-    def restless(self, number: int) -> np.ndarray:
+    def most_flipping(self, number: int) -> np.ndarray:
         """The features that flip most often between screens that look alike."""
-        ranked = self._ranked(-self.restlessness, number)
-        return ranked[self.restlessness[ranked] > 0]
+        ranked = self._ranked(-self.flip_rates, number)
+        return ranked[self.flip_rates[ranked] > 0]
 
     def _ranked(self, key: np.ndarray, number: int) -> np.ndarray:
         # Of equals, any: in the order of their numbers they would all be of one corner of the screen.
@@ -108,18 +108,18 @@ class Quality:
             "alike_pairs": len(alike),
             "flips_between_alike": float(pairs.flips[alike].mean()) if len(alike) else None,
             "flips_between_any": float(pairs.flips.mean()) if len(pairs.flips) else None,
-            "restless_features": int((self.restlessness > 0).sum()),
+            "flipping_features": int((self.flip_rates > 0).sum()),
             "confused_pairs": len(self.confused),
         }
 
 
-def judge(screens: np.ndarray, bits: np.ndarray, alike_pixels: int) -> Quality:
+def measure_quality(screens: np.ndarray, bits: np.ndarray, alike_pixels: int) -> Quality:
     """Judges features by the screens they come from.
 
     Args:
       screens: uint8[N, rows, columns].
       bits: bool[N, F], their features.
-      alike_pixels: screens that differ in at most so many pixels look alike.
+      alike_pixels: screens that differ in at most this many pixels look alike.
     """
     _, distinct = np.unique(screens.reshape(len(screens), -1), axis=0, return_index=True)
     distinct = np.sort(distinct)

@@ -1,6 +1,7 @@
 """What was measured: tables in Markdown for each suite, and everything on one picture."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,20 +48,18 @@ def _planner_tables(measurements: Measurements) -> list[Table]:
         for game, each in measurements.of(planner.SUITE, part).items()
         if each["others"] > DISTURBED
     ]
-    notes = []
-    if disturbed:
-        found = ", ".join(disturbed)
-        notes = [f"The machine was not idle, others using a share of it, in {found}."]
+    note = f"The machine was not idle, others using a share of it, in {', '.join(disturbed)}."
     titles = ("what", "at least", "aim", "measured")
-    tables = [_table(titles, _planner_rows(measurements), notes=notes)]
+    rows = _planner_rows(measurements)
+    tables = [_table(titles, rows, notes=[note] if disturbed else [])]
     rates = measurements.of(planner.SUITE, "rates")
     if rates:
         shares = [planner.ratios(rates, name) for name in _METHODS]
-        rows = [
+        by_game = [
             [game, each["rates"][planner.BOUND], *(f"{share[game]:.2f}" for share in shares)]
             for game, each in rates.items()
         ]
-        tables.append(_table(("game", f"nodes/s, {planner.BOUND}", *_METHODS), rows))
+        tables.append(_table(("game", f"nodes/s, {planner.BOUND}", *_METHODS), by_game))
     return tables
 
 
@@ -156,37 +155,34 @@ def _training_tables(measurements: Measurements) -> list[Table]:
 
 @charts.styled
 def draw(measurements: Measurements, workdir: Path) -> Path:
-    """Writes the picture; returns where it is."""
-    panels: list[tuple[bool, Callable[[Axes, Measurements], None]]] = [
-        (wide, panel)
-        for suite, part, wide, panel in (
-            (planner.SUITE, "rates", True, _rates),
-            (planner.SUITE, "growth", False, _growth),
-            (planner.SUITE, "memory", False, _memory),
-            (planner.SUITE, "bprost", False, _bprost),
-            (planner.SUITE, "start", False, _start),
-            (features.SUITE, features.PART, False, _features),
-            (scaling.SUITE, "emulators", False, _emulators),
-            (scaling.SUITE, "budgets", False, _budgets),
-            (training.SUITE, training.PART, False, _training),
-        )
-        if measurements.of(suite, part)
-    ]
-    rows: list[list[int]] = []
-    for i, (wide, _) in enumerate(panels):
-        if wide or not rows or len(rows[-1]) == 2 or panels[rows[-1][0]][0]:
-            rows.append([i])
-        else:
-            rows[-1].append(i)
-    figure = Figure(figsize=(11, 0.7 + 3.5 * max(1, len(rows))), dpi=110)
+    """Writes the picture, two panels to a row but for the first; returns where it is."""
+    panels: dict[tuple[str, str], Any] = {
+        (planner.SUITE, "rates"): _rates,
+        (planner.SUITE, "growth"): _growth,
+        (planner.SUITE, "memory"): _memory,
+        (planner.SUITE, "bprost"): partial(
+            _values, "bprost", "milliseconds", "B-PROST atoms of a new screen, ms"
+        ),
+        (planner.SUITE, "start"): partial(
+            _values, "start", "second", "from the command to the end of its first decision, s"
+        ),
+        (features.SUITE, features.PART): _features,
+        (scaling.SUITE, "emulators"): _emulators,
+        (scaling.SUITE, "budgets"): _budgets,
+        (training.SUITE, training.PART): _training,
+    }
+    drawn = [panel for key, panel in panels.items() if measurements.of(*key)]
+    places = [*drawn[:1], *drawn] if _rates in drawn else drawn  # the first twice as wide
+    places += places[-1:] * (len(places) % 2)
+    mosaic: Any = [places[i : i + 2] for i in range(0, len(places), 2)]
+    figure = Figure(figsize=(11, 0.7 + 3.5 * max(1, len(mosaic))))
+    figure.set_layout_engine("constrained", h_pad=0.12, w_pad=0.12)
     about = machine()
     title = f"{about['cores']} cores of {about['processor']}"
     figure.suptitle(title, fontsize=11, color=LIGHT.faint)
-    mosaic: Any = [[f"{i}" for i in row] if len(row) == 2 else [f"{row[0]}"] * 2 for row in rows]
-    axes = figure.subplot_mosaic(mosaic) if panels else {}
-    for i, (_, panel) in enumerate(panels):
-        panel(axes[f"{i}"], measurements)
-        axes[f"{i}"].grid(axis="y")
+    for panel, axes in figure.subplot_mosaic(mosaic).items() if drawn else ():
+        panel(axes, measurements)
+        axes.grid(axis="y")
     durable.write_bytes(workdir / PICTURE, charts.png(figure))
     return workdir / PICTURE
 
@@ -209,9 +205,16 @@ def _bars(
 
 def _lines(axes: Axes, lines: dict[str, tuple[Sequence[float], Sequence[float]]]) -> None:
     for name, (x, y) in lines.items():
-        axes.plot(x, y, marker="o", markersize=3, label=name)
+        axes.plot(x, y, marker="o" if len(x) < 20 else "", markersize=3, label=name)
     axes.set_ylim(0)
     axes.legend(ncols=2)
+
+
+def _values(part: str, key: str, title: str, axes: Axes, measurements: Measurements) -> None:
+    """One number for each game."""
+    found = measurements.of(planner.SUITE, part)
+    _bars(axes, list(found), {"": [each[key] for each in found.values()]}, slanted=True)
+    axes.set_title(title)
 
 
 def _rates(axes: Axes, measurements: Measurements) -> None:
@@ -239,24 +242,12 @@ def _memory(axes: Axes, measurements: Measurements) -> None:
     axes.set(xlabel="decisions", title="resident memory of the player, MB")
 
 
-def _bprost(axes: Axes, measurements: Measurements) -> None:
-    bprost = measurements.of(planner.SUITE, "bprost")
-    values = [each["milliseconds"] for each in bprost.values()]
-    _bars(axes, list(bprost), {"": values}, slanted=True)
-    axes.set_title("B-PROST atoms of a new screen, ms")
-
-
-def _start(axes: Axes, measurements: Measurements) -> None:
-    start = measurements.of(planner.SUITE, "start")
-    _bars(axes, list(start), {"": [each["second"] for each in start.values()]}, slanted=True)
-    axes.set_title("from the command to the end of its first decision, s")
-
-
 def _features(axes: Axes, measurements: Measurements) -> None:
     means = features.means(measurements)
     names = {"new": "new screens", "again": "screens seen before"}
     _bars(axes, list(means), {names[n]: [each[n] for each in means.values()] for n in names})
     axes.set_yscale("log")
+    charts.logarithmic_ticks(axes.yaxis)
     axes.set_title("atoms of a screen, ms")
 
 

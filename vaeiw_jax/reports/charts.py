@@ -36,50 +36,41 @@ DARK = Theme(
 SERIES = (LIGHT.grey, LIGHT.blue, LIGHT.orange, LIGHT.green, LIGHT.purple, LIGHT.gold, LIGHT.teal)
 WIDTH = 4.8  # inches: narrow, so that the letters can be read on a phone
 
-styled = matplotlib.rc_context(
-    {
-        "axes.axisbelow": True,
-        "axes.edgecolor": LIGHT.line,
-        "axes.facecolor": LIGHT.card,
-        "axes.labelcolor": LIGHT.faint,
-        "axes.prop_cycle": cycler(color=SERIES[1:]),
-        "axes.spines.left": False,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlecolor": LIGHT.ink,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 10.5,
-        "figure.constrained_layout.use": True,
-        "figure.facecolor": LIGHT.card,
-        "font.size": 9.5,
-        "grid.color": LIGHT.line,
-        "legend.fontsize": 9,
-        "legend.frameon": False,
-        "legend.handlelength": 1.2,
-        "savefig.dpi": 200,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "vaeiw_jax",
-        "text.color": LIGHT.ink,
-        "xtick.color": LIGHT.line,
-        "xtick.labelcolor": LIGHT.faint,
-        "xtick.major.size": 0,
-        "xtick.minor.size": 0,
-        "ytick.color": LIGHT.line,
-        "ytick.labelcolor": LIGHT.faint,
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
-    }
-)
+_TICKS = {"color": LIGHT.line, "labelcolor": LIGHT.faint, "major.size": 0, "minor.size": 0}
+_STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": LIGHT.line,
+    "axes.facecolor": LIGHT.card,
+    "axes.labelcolor": LIGHT.faint,
+    "axes.prop_cycle": cycler(color=SERIES[1:]),
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top")},
+    "axes.titlecolor": LIGHT.ink,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": LIGHT.card,
+    "font.size": 9.5,
+    "grid.color": LIGHT.line,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "legend.handlelength": 1.2,
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "vaeiw_jax",
+    "text.color": LIGHT.ink,
+    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in _TICKS.items()},
+}
+styled = matplotlib.rc_context(_STYLE)
 """Decorates every function that draws."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure with its name and a sentence on what it shows."""
+    """A figure, by its axes, with its name and a sentence on what it shows."""
 
     name: str
     caption: str
-    figure: Figure
+    axes: Axes
 
     def svg(self, theme: Theme = LIGHT) -> bytes:
         """Equal figures give equal bytes."""
@@ -87,13 +78,19 @@ class Chart:
         colour = re.compile("#[0-9a-f]{6}")
         return colour.sub(lambda found: exchange.get(found[0], found[0]), self._light).encode()
 
+    @property
+    def _figure(self) -> Figure:
+        figure = self.axes.figure
+        assert isinstance(figure, Figure)
+        return figure
+
     @functools.cached_property
     @styled
     def _light(self) -> str:
-        return _saved(self.figure, format="svg", metadata={"Date": None}).decode()
+        return _saved(self._figure, format="svg", metadata={"Date": None}).decode()
 
     def png(self) -> bytes:
-        return png(self.figure)
+        return png(self._figure)
 
 
 @styled
@@ -111,12 +108,6 @@ def _saved(figure: Figure, **options: Any) -> bytes:
 def axes(height: float) -> Axes:
     """Empty axes of a new figure, `height` inches high."""
     return Figure(figsize=(WIDTH, height)).add_subplot()
-
-
-def figure_of(axes: Axes) -> Figure:
-    figure = axes.figure
-    assert isinstance(figure, Figure)
-    return figure
 
 
 def number(value: float, _: object = None) -> str:
@@ -172,7 +163,7 @@ def game_bars(
 
 
 @styled
-def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Figure:
+def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Axes:
     """Estimates by title, with their intervals."""
     drawn = axes(0.8 + 0.42 * len(estimates))
     for row, (title, estimate) in enumerate(estimates.items()):
@@ -183,11 +174,11 @@ def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -
     drawn.invert_yaxis()
     drawn.set_xlabel(label)
     drawn.grid(axis="x")
-    return figure_of(drawn)
+    return drawn
 
 
 @styled
-def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> Figure:
+def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> Axes:
     """A row for each method with a dot for each run; marks are lines across, such as the human score."""
     drawn = axes(0.75 + 0.28 * len(scores))
     for row, (title, runs) in enumerate(scores.items()):
@@ -202,10 +193,10 @@ def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> F
             "ha": side,
             "va": "bottom",
         }
-        drawn.text(at, 1.01, title, size=9, color=LIGHT.faint, **above)
+        drawn.text(at, 1.01, f" {title} ", size=9, color=LIGHT.faint, **above)
     drawn.set_ylim(len(scores) - 0.5, -0.5)
     drawn.margins(x=0.08)
     drawn.xaxis.set_major_formatter(number)
     drawn.locator_params(axis="x", nbins=5)
     drawn.grid(axis="x")
-    return figure_of(drawn)
+    return drawn

@@ -9,6 +9,7 @@ from vaeiw_jax.features import lookup
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.planning.tree import NO_NODE, ROOT
 from vaeiw_jax.reports import images, tree_drawing
+from vaeiw_jax.reports.charts import number
 from vaeiw_jax.reports.images import Captioned
 from vaeiw_jax.reports.pages import embedded, plural
 from vaeiw_jax.reports.tables import Cell, Column, Table
@@ -20,13 +21,13 @@ MAX_SCREENS = 600
 
 def values(replanned: Replanned) -> dict[str, Any]:
     """For the template of the page."""
-    tree, kinds = replanned.tree, tree_drawing.kinds(replanned)
+    tree = replanned.tree
     lives = plural(int(tree.lives[ROOT]), "life", "lives")
     caption = f"decision {replanned.number:,}, score {replanned.score:,}, {lives}"
     return {
         "method": _method(replanned),
         "root": Captioned(images.screen(tree.snapshots[ROOT].screen), caption),
-        "kinds": [kind for number, kind in enumerate(KINDS) if (kinds == number).any()],
+        "kinds": tree_drawing.kinds_in(replanned),
         "tree": Markup(tree_drawing.svg(replanned)),
         "nodes": _nodes(replanned),
         "rewards": _rewards_table(replanned),
@@ -38,11 +39,8 @@ def _method(replanned: Replanned) -> str:
     feature_set = lookup(replanned.config.features.features)
     if not planner.search.looks_ahead:
         return f"{planner.search.title}, which looks ahead at nothing"
-    budgets = []
-    if planner.budget_nodes is not None:
-        budgets.append(f"{planner.budget_nodes:,} nodes")
-    if planner.budget_seconds is not None:
-        budgets.append(f"{planner.budget_seconds:g} seconds")
+    limits = (planner.budget_nodes, "nodes"), (planner.budget_seconds, "seconds")
+    budgets = [f"{number(limit)} {unit}" for limit, unit in limits if limit is not None]
     features = (
         f"the features of {'this ' if feature_set.takes_directory else ''}{feature_set.title}"
     )
@@ -60,7 +58,7 @@ def _nodes(replanned: Replanned) -> dict[str, Any]:
     for node in range(tree.size):
         facts = [("node", KINDS[kinds[node]].label.partition(",")[0])]
         if node != ROOT:
-            facts.append(("action", replanned.spoken_action(int(tree.action[node]))))
+            facts.append(("action", replanned.readable_action(int(tree.action[node]))))
         facts += [("depth", f"{tree.depth[node]}"), ("lives", f"{tree.lives[node]}")]
         facts.append(("return", _signed(returns[node])))
         if node != ROOT:

@@ -7,13 +7,8 @@ from matplotlib.colors import to_rgba
 from vaeiw_jax.experiments import paper
 from vaeiw_jax.experiments.evaluation_results import ExperimentResults
 from vaeiw_jax.reports import charts, score_statistics
+from vaeiw_jax.reports import evaluation_summary as summary
 from vaeiw_jax.reports.charts import LIGHT, SERIES, Chart
-from vaeiw_jax.reports.evaluation_summary import (
-    common_games,
-    interquartile_mean,
-    normalised,
-    p_value,
-)
 from vaeiw_jax.reports.score_statistics import Interval
 
 MOST_BARS = 6
@@ -41,7 +36,7 @@ def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | Non
     """The paper's Figure 1: percent of the way from random play to a human."""
     experiment = results.experiment
     shown = [method for method in experiment.methods if method.name != "iw"]
-    bars = {method.title: normalised(results.means(method.name)) for method in shown}
+    bars = {method.title: summary.normalised(results.means(method.name)) for method in shown}
     percents = next(reversed(bars.values()), {})
     if len(shown) > MOST_BARS or not percents:
         return None
@@ -51,7 +46,7 @@ def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | Non
     if compare and experiment.paper_table:
         printed = paper.table(experiment.paper_table).scores[experiment.paper_columns[last.name]]
         same_games = {game: printed[game] for game in percents if game in printed}
-        bars[f"{last.title} in the paper"] = normalised(same_games)
+        bars[f"{last.title} in the paper"] = summary.normalised(same_games)
         colours.append(to_rgba(LIGHT.orange, 0.4))
     axes, games = charts.game_bars(bars, percents, colours)
     axes.axvline(100, color=LIGHT.ink, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
@@ -70,20 +65,22 @@ def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | Non
         "Scores of each game on the way from random play (0%) to a professional human player (100%), as in the "
         f"paper's Figure 1. The percentages are those of {last.title}."
     )
-    return Chart(f"{experiment.name}-normalised", caption, charts.figure_of(axes))
+    return Chart(f"{experiment.name}-normalised", caption, axes)
 
 
 def _interquartile_means(results: ExperimentResults) -> Chart | None:
-    if not common_games(results):
+    if not summary.common_games(results):
         return None
     methods = results.experiment.methods
-    estimates = {method.title: interquartile_mean(results, method.name) for method in methods}
-    figure = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
+    estimates = {
+        method.title: summary.interquartile_mean(results, method.name) for method in methods
+    }
+    axes = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
     caption = (
         "Interquartile mean of human-normalised scores over all games and runs, with 95% intervals from a bootstrap "
         "that draws the runs of each game again."
     )
-    return Chart(f"{results.experiment.name}-interquartile-mean", caption, figure)
+    return Chart(f"{results.experiment.name}-interquartile-mean", caption, axes)
 
 
 @charts.styled
@@ -108,7 +105,7 @@ def _game_statistic(
     axes.set_xlabel(label)
     caption = f"Mean over decisions: {label} (the paper's {figure})."
     name = f"{results.experiment.name}-{label.replace(' ', '-')}"
-    return Chart(name, caption, charts.figure_of(axes))
+    return Chart(name, caption, axes)
 
 
 @charts.styled
@@ -132,26 +129,24 @@ def _correlation(results: ExperimentResults) -> Chart | None:
     axes.set(xlabel="true features of a node", ylabel="expanded nodes a decision")
     axes.margins(x=0.15)
     axes.grid()
-    result = (
-        f"Spearman's rank correlation {found[0]:.2f}, p {p_value(found[1])}, {len(games)} games"
-    )
+    result = f"Spearman's rank correlation {found[0]:.2f}, p {summary.p_value(found[1])}, {len(games)} games"
     caption = (
         f"True features of a node and expanded nodes of a decision, {method.title}. {result} "
         "(the paper: -0.51, p < 0.001)."
     )
-    return Chart(f"{results.experiment.name}-correlation", caption, charts.figure_of(axes))
+    return Chart(f"{results.experiment.name}-correlation", caption, axes)
 
 
 @charts.styled
 def _budget_curve(results: ExperimentResults) -> Chart | None:
     """Scores against nodes a decision, with a band for the intervals."""
     lines: dict[str, list[tuple[float, Interval]]] = {}
-    games = common_games(results)
+    games = summary.common_games(results)
     for method in results.experiment.methods if games else ():
         nodes = dict(method.settings).get("budget_nodes")
         if nodes is not None:
             title = method.title.rpartition(", ")[0] or method.title
-            mean = interquartile_mean(results, method.name)
+            mean = summary.interquartile_mean(results, method.name)
             lines.setdefault(title, []).append((nodes, mean))
     if max(map(len, lines.values()), default=0) < 2:
         return None
@@ -167,4 +162,4 @@ def _budget_curve(results: ExperimentResults) -> Chart | None:
     axes.grid()
     charts.legend(axes)
     caption = f"Interquartile mean of human-normalised scores against the budget, over {len(games)} games."
-    return Chart(f"{results.experiment.name}-curve", caption, charts.figure_of(axes))
+    return Chart(f"{results.experiment.name}-curve", caption, axes)

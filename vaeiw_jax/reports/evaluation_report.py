@@ -149,15 +149,13 @@ def _failures_table(results: EvaluationResults) -> Table:
 
 def _configs(results: EvaluationResults) -> dict[str, str]:
     """The full config of each method, by a title that names the game it is of."""
-    first = {run.method: run for run in reversed(results.played)}
-    return {
-        f"{results.methods[name].title}, as in {run.game}": json.dumps(
-            run.record["config"], indent=2
-        )
-        for name, run in sorted(
-            first.items(), key=lambda item: list(results.methods).index(item[0])
-        )
-    }
+    configs = {}
+    for name, method in results.methods.items():
+        run = next((run for run in results.played if run.method == name), None)
+        if run is not None:
+            config = json.dumps(run.record["config"], indent=2)
+            configs[f"{method.title}, as in {run.game}"] = config
+    return configs
 
 
 def _machines_table(results: EvaluationResults) -> Table:

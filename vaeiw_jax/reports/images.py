@@ -1,6 +1,7 @@
 """What is seen, decoded or counted, as small RGB images, and sheets of them."""
 
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +146,7 @@ class Row:
     images: list[Captioned]
 
 
-_CELL, _CAPTION, _MARGIN = 2.1, 0.45, 0.16  # inches
+_CELL, _CAPTION, _MARGIN = 2.1, 0.5, 0.16  # inches
 
 
 @charts.styled
@@ -167,5 +168,5 @@ def sheet(title: str, rows: Sequence[Row]) -> bytes:
             axes.spines["bottom"].set_visible(False)
             # Screens are wider than their pixels are many; drawn square, they look as frames do.
             axes.imshow(cell.image, interpolation="nearest", aspect="auto")
-            axes.set_xlabel(f"{cell.caption}\n{cell.note}", size=8)
+            axes.set_xlabel("\n".join([cell.caption, *textwrap.wrap(cell.note, 32)]), size=8)
     return charts.png(figure)

@@ -37,7 +37,7 @@ def firing(quality: Quality) -> Chart:
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     varying = len(shares) - always - never
     caption = f"{always:,} features are always true, {never:,} never, {varying:,} vary"
-    return Chart("firing", caption, charts.figure_of(axes))
+    return Chart("firing", caption, axes)
 
 
 @charts.styled
@@ -53,7 +53,7 @@ def true_per_frame(quality: Quality) -> Chart:
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     caption = f"from {counts.min():,} to {counts.max():,} features are true in a frame"
-    return Chart("true_per_frame", caption, charts.figure_of(axes))
+    return Chart("true_per_frame", caption, axes)
 
 
 @charts.styled
@@ -82,14 +82,14 @@ def pixels_and_flips(quality: Quality) -> Chart:
     caption = (
         f"{len(pixels):,} pairs of screens by the pixels and the features in which they differ"
     )
-    return Chart("pixels_and_flips", caption, charts.figure_of(axes))
+    return Chart("pixels_and_flips", caption, axes)
 
 
 @charts.styled
 def values(replanned: Replanned) -> Chart:
     """What the root's actions promise. A promise to lose a life is a full red bar: its size would hide the rest."""
     promised, planner = replanned.decision.values, replanned.config.planner
-    names = [replanned.spoken_action(i) for i in range(len(promised))]
+    names = [replanned.readable_action(i) for i in range(len(promised))]
     loss = promised <= -planner.risk_alpha if planner.risk_averse else np.zeros(len(names), bool)
     small = promised[~np.isnan(promised) & ~loss]
     low, high = min(0.0, small.min(initial=0.0)), max(0.0, small.max(initial=0.0))
@@ -117,7 +117,7 @@ def values(replanned: Replanned) -> Chart:
     axes.xaxis.set_major_formatter(number)
     known = [f"{names[i]} {promised[i]:,.1f}" for i in np.flatnonzero(~np.isnan(promised))]
     caption = f"what the actions promise: {', '.join(known)}"
-    return Chart("values", caption, charts.figure_of(axes))
+    return Chart("values", caption, axes)
 
 
 @charts.styled
@@ -144,4 +144,4 @@ def depths(replanned: Replanned) -> Chart:
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.legend()
     caption = f"{tree.size:,} nodes down to depth {depth.max():,}, {pruned.sum():,} of them pruned"
-    return Chart("depths", caption, charts.figure_of(axes))
+    return Chart("depths", caption, axes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from vaeiw_jax import durable
 from vaeiw_jax.inspection.config import InspectConfig
-from vaeiw_jax.inspection.findings import Findings, look
+from vaeiw_jax.inspection.findings import Findings, inspect_model
 from vaeiw_jax.reports import decision_section, images, inspection_charts, tree_drawing
 from vaeiw_jax.reports.charts import Chart
 from vaeiw_jax.reports.images import Captioned, Row
@@ -29,7 +29,7 @@ _SHOWN_PAIRS = 4
 def inspect(config: InspectConfig, workdir: Path) -> Findings:
     """Inspects the model that the config names and writes pictures, numbers and the page."""
     workdir.mkdir(parents=True, exist_ok=True)  # before the work, in case it may not be written to
-    findings = look(config)
+    findings = inspect_model(config)
     write(findings, workdir)
     return findings
 
@@ -40,7 +40,8 @@ def write(findings: Findings, workdir: Path) -> None:
     files = {f"{name}.png": chart.png() for name, chart in drawn.items()}
     game = findings.game
     files["reconstructions.png"] = images.sheet(
-        f"{game}: frames and what the VAE makes of them", reconstructions(findings)
+        f"{game}: frames and what the VAE makes of them (red: too bright, blue: too dark)",
+        reconstructions(findings),
     )
     maps = Row("by position", [shown for shown, _ in position_maps(findings)])
     files["positions.png"] = images.sheet(f"{game}: where bits are on", [maps])
@@ -48,9 +49,9 @@ def write(findings: Findings, workdir: Path) -> None:
         title = f"{game}: what features stand for (red: brighter when true, blue: darker)"
         files["features.png"] = images.sheet(title, [*kinds, *flipping])
     if findings.replanned:
-        files["tree.png"] = tree_drawing.png(findings.replanned)
-    for name, png in files.items():
-        durable.write_bytes(workdir / "pictures" / name, png)
+        files["tree.svg"] = tree_drawing.svg(findings.replanned, alone=True).encode()
+    for name, content in files.items():
+        durable.write_bytes(workdir / "pictures" / name, content)
     durable.write_json(workdir / "findings.json", findings.numbers())
     page = render("inspection.html", **_page_values(findings, drawn, kinds, flipping))
     durable.write_bytes(workdir / PAGE, page.encode())
@@ -67,25 +68,21 @@ def _page_values(
         "findings": findings,
         "quality": quality.summary(),
         "charts": drawn,
-        "error": encoded_error(findings),
+        "error": findings.numbers()["reconstruction"]["mean_squared_error"],
         "flips": _flips,
+        "percent": _percent,
         "reconstructions": reconstructions(findings),
         "most_at_a_position": float(encoded.by_place(encoded.bits).max()),
         "scales": {name: images.scale(name) for name in ("magma", "RdBu_r")},
         "maps": position_maps(findings),
         "kinds": kinds,
         "flipping": flipping,
-        "shares": _shares(quality.summary()),
         "numbers": _numbers_table(quality.summary()),
         "alike_pairs": _pairs(findings, worst[:_SHOWN_PAIRS]),
         "confused_pairs": _pairs(findings, quality.confused[:_SHOWN_PAIRS]),
         "validation": findings.description["about"].get("validation") or {},
         "decision": decision_section.values(replanned) if replanned else None,
     }
-
-
-def encoded_error(findings: Findings) -> float:
-    return findings.decoded.squared_error(findings.encoded.frames[findings.decoded_rows])
 
 
 def reconstructions(findings: Findings) -> list[Row]:
@@ -128,9 +125,9 @@ def feature_kinds(findings: Findings) -> list[Row]:
     """What some features stand for; nothing if none varies."""
     quality, number = findings.quality, findings.config.shown_features
     kinds = {
-        "Those that fire most, though not always": quality.most(number),
-        "Those that fire least, though at times": quality.least(number),
-        "Those that tell most: true about as often as not": quality.telling(number),
+        "Those that fire most, though not always": quality.most_frequent(number),
+        "Those that fire least, though at times": quality.least_frequent(number),
+        "Those that tell most: true about as often as not": quality.most_informative(number),
     }
     return [
         Row(title, _features(findings, features, quality.shares, "of frames"))
@@ -142,9 +139,9 @@ def feature_kinds(findings: Findings) -> list[Row]:
 def flipping_features(findings: Findings) -> list[Row]:
     """Those that flip most often between screens that look alike; nothing if none does."""
     quality = findings.quality
-    features = quality.restless(findings.config.shown_features)
+    features = quality.most_flipping(findings.config.shown_features)
     title = "The features that flip most often between screens that look alike"
-    cells = _features(findings, features, quality.restlessness, "of the pairs")
+    cells = _features(findings, features, quality.flip_rates, "of the pairs")
     return [Row(title, cells)] if cells else []
 
 
@@ -170,19 +167,6 @@ def _flips(flips: float | None) -> str:
     return "\N{EN DASH}" if flips is None else f"{flips:,.0f}" if flips >= 10 else f"{flips:.1f}"
 
 
-def _shares(summary: dict[str, Any]) -> list[tuple[str, str, float]]:
-    """Label, colour and percentage of the features that never, sometimes and always are true."""
-    parts = [
-        *(("never_true", "never true", "grey"), ("varying", "vary", "blue")),
-        ("always_true", "always true", "gold"),
-    ]
-    shares = {name: summary[name] / summary["features"] for name, _, _ in parts}
-    return [
-        (f"{summary[name]:,} {label} ({_percent(shares[name])})", colour, 100 * shares[name])
-        for name, label, colour in parts
-    ]
-
-
 def _numbers_table(summary: dict[str, Any]) -> Table:
     alike = f"nearest pairs that look alike (at most {summary['alike_pixels']:,} pixels differ)"
     rows = {
@@ -192,7 +176,7 @@ def _numbers_table(summary: dict[str, Any]) -> Table:
         alike: f"{summary['alike_pairs']:,}",
         "features that flip between them": _flips(summary["flips_between_alike"]),
         "features that differ between any two screens": _flips(summary["flips_between_any"]),
-        "features that ever flip between screens that look alike": f"{summary['restless_features']:,}",
+        "features that ever flip between screens that look alike": f"{summary['flipping_features']:,}",
     }
     return Table([Column("", text=True, long=True), Column("")], list(rows.items()))
 

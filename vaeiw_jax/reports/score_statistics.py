@@ -54,7 +54,7 @@ def mean(scores: Sequence[float]) -> float:
 
 
 def standard_error(scores: Sequence[float]) -> float | None:
-    """Of the mean; None where one run tells nothing of it."""
+    """Of the mean; None for a single run."""
     if len(scores) < 2:
         return None
     return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))

@@ -51,12 +51,13 @@ def learning_curve(lines: Sequence[dict[str, Any]], title: str = "") -> Chart | 
     if validation:
         axes.plot(*zip(*validation, strict=True), "o-", ms=4, color=LIGHT.red, label="validation")
     axes.set(yscale="log", xlabel="steps", ylabel="nats a frame above the floor", title=title)
-    axes.set_ylim(top=float(np.quantile(nats, 0.99)) * 1.5)
+    most = max([np.quantile(nats, 0.99), *(nats for _, nats in validation)])
+    axes.set_ylim(top=1.5 * float(most))
     axes.xaxis.set_major_formatter(charts.number)
     charts.logarithmic_ticks(axes.yaxis)
     axes.grid(axis="y")
-    charts.legend(axes)
+    axes.legend(loc="upper right")
     caption = (
         "Nats a frame above the entropy of the frame itself, which no reconstruction can pass."
     )
-    return Chart("learning_curve", caption, charts.figure_of(axes))
+    return Chart("learning_curve", caption, axes)

@@ -1,14 +1,11 @@
-"""The lookahead tree drawn: a leaf per column, depth downwards; as a PNG and, for the page, as an SVG."""
+"""The lookahead tree drawn: a leaf per column, depth downwards, as an SVG."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
-from vaeiw_jax.reports import charts
 from vaeiw_jax.reports.charts import LIGHT
 from vaeiw_jax.reports.pages import render
 
@@ -79,20 +76,14 @@ def layout(tree: Tree) -> Layout:
 def kinds(replanned: Replanned) -> np.ndarray:
     """int[size]: the number of each node's kind among `KINDS`; the last that holds."""
     tree = replanned.tree
-    reward = tree.reward[: tree.size]
-    root = np.arange(tree.size) == ROOT
-    holds = (
-        replanned.kept,
-        ~replanned.kept,
-        replanned.pruned,
-        reward > 0,
-        (reward < 0) | replanned.lost_life,
-        root,
-    )
-    kind = np.zeros(tree.size, np.int64)
-    for number, nodes in enumerate(holds):
-        kind[nodes] = number
-    return kind
+    reward, root = tree.reward[: tree.size], np.arange(tree.size) == ROOT
+    holds = [replanned.kept, ~replanned.kept, replanned.pruned, reward > 0]
+    holds += [(reward < 0) | replanned.lost_life, root]
+    return len(holds) - 1 - np.argmax(holds[::-1], axis=0)
+
+
+def kinds_in(replanned: Replanned) -> list[Kind]:
+    return [KINDS[number] for number in np.unique(kinds(replanned))]
 
 
 def is_faded(replanned: Replanned) -> np.ndarray:
@@ -100,49 +91,28 @@ def is_faded(replanned: Replanned) -> np.ndarray:
     return replanned.pruned & (kinds(replanned) != [k.name for k in KINDS].index("pruned"))
 
 
-@charts.styled
-def png(replanned: Replanned) -> bytes:
-    """The tree as a PNG on white."""
-    tree, placed, kind = replanned.tree, layout(replanned.tree), kinds(replanned)
-    faded = is_faded(replanned)
-    width, height = max(placed.width, 640.0), placed.height
-    figure = Figure(figsize=(width / 100, (height + 60) / 100))
-    figure.set_layout_engine("none")
-    axes = figure.add_axes((0, 0, 1, height / (height + 60)))
-    axes.set(xlim=((placed.width - width) / 2, (placed.width + width) / 2), ylim=(height, 0))
-    axes.axis("off")
-    points = np.stack([placed.x, placed.y], axis=1)
-    lines = np.stack([points[tree.parent[1 : tree.size]], points[1:]], axis=1)
-    axes.add_collection(LineCollection(list(lines), colors=LIGHT.grey, linewidths=0.5))
-    best = [ROOT, *replanned.best_path()]
-    axes.plot(placed.x[best], placed.y[best], color=LIGHT.gold, lw=2, label="the way chosen")
-    for number, k in enumerate(KINDS):
-        colour = getattr(LIGHT, k.colour)
-        for nodes, alpha in ((kind == number) & faded, 0.4), ((kind == number) & ~faded, 1.0):
-            size = (1.44 * k.radius) ** 2
-            dots = axes.scatter(placed.x[nodes], placed.y[nodes], size, color=colour, zorder=3)
-            dots.set(alpha=alpha, linewidth=0)
-        if (kind == number).any():
-            axes.plot([], [], "o", color=colour, ms=4, label=k.label)
-    figure.legend(loc="upper center", ncols=3, fontsize=7)
-    return charts.png(figure)
+def svg(replanned: Replanned, alone: bool = False) -> str:
+    """The tree as an SVG element whose nodes are numbered for the page's script.
 
-
-def svg(replanned: Replanned) -> str:
-    """The tree as an SVG element whose colours the page's style sheet gives; nodes are numbered for its script."""
+    Args:
+      replanned: the decision it is of.
+      alone: for a file of its own: with a legend, and in colours that do not come from the page's style sheet.
+    """
     tree, placed, kind = replanned.tree, layout(replanned.tree), kinds(replanned)
     faded = is_faded(replanned)
     at = [(f"{x:.1f}", f"{y:.1f}") for x, y in zip(placed.x, placed.y, strict=True)]
-    groups = [
-        (k, [(node, *at[node], faded[node]) for node in np.flatnonzero(kind == number).tolist()])
-        for number, k in enumerate(KINDS)
-    ]
     return render(
         "tree.svg",
-        width=placed.width,
+        width=max(placed.width, 400.0) if alone else placed.width,
         height=placed.height,
         size=tree.size,
+        legend=alone,
+        colours=LIGHT._asdict() if alone else {name: f"var(--{name})" for name in LIGHT._fields},
+        kinds=kinds_in(replanned),
         edges=[(*at[tree.parent[node]], *at[node]) for node in range(1, tree.size)],
         path=[at[node] for node in [ROOT, *replanned.best_path()]],
-        groups=groups,
+        groups=[
+            (k, [(node, *at[node], faded[node]) for node in np.flatnonzero(kind == i).tolist()])
+            for i, k in enumerate(KINDS)
+        ],
     )
