@@ -108,9 +108,11 @@ class EvaluationConfig:
                 catalogue.named(name)
             self._check_budgets(name)
         self.game_list()
-        for method in (m for experiment in self.experiments() for m in experiment.methods):
-            if method.vae is not None:
-                self.training(method.vae, screens="")
+        for experiment in self.experiments():
+            for model in (method.vae for method in experiment.methods):
+                if model is not None:
+                    self.collecting(experiment.games[0])
+                    self.training(model, screens="")
 
     def _check_budgets(self, name: str) -> None:
         several = len(self.nodes) > 1 or len(self.seconds) > 1

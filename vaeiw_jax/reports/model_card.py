@@ -176,7 +176,7 @@ def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path, no
         "latents": f"{config['latent']} {config['latent_kind'].capitalize()} latents",
         "num_features": f"{_features(config):,}",
         "collect": _commands(collected["host"]),
-        "screens": f"{collected['frames']:,}",
+        "screens": f"{collected['screens']:,}",
         "duplicates": f"{collected['duplicates']:,}",
         "episodes": f"{len(collected['scores']) + 1}",
         "features": collected["config"]["features"],
