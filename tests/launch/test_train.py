@@ -140,5 +140,5 @@ def test_mistakes_are_said_in_a_sentence(tmp_path: Path) -> None:
     assert code == 1
     assert err.strip() == (
         f"error: {tmp_path} holds neither a screen store (manifest.json) nor PNG files;"
-        " collect frames into it first"
+        " collect screens into it first"
     )
