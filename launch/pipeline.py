@@ -28,7 +28,9 @@ from vaeiw_jax.training.checkpoints import quiet_orbax
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "for everything (default: runs/GAME-pipeline)")
 _PRESET = flags.DEFINE_string(
-    "preset", "paper", "paper: as published; laptop: within two hours on two cores"
+    "preset",
+    pipeline.DEFAULT_PRESET,
+    "paper: as published; laptop: within two hours on two cores",
 )
 _COLLECT_NODES = flags.DEFINE_integer(
     "collect_nodes",

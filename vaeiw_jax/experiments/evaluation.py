@@ -16,6 +16,7 @@ from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig
 from vaeiw_jax.features.bprost import SETS as MASKABLE
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.planning.config import PLANNERS
+from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import PROTOCOLS, EpisodeConfig
 from vaeiw_jax.vae.config import ModelConfig
@@ -62,7 +63,7 @@ class EvaluationConfig:
         },
     )
     protocol: str = field(
-        default="vae_iw",
+        default=protocols.DEFAULT,
         metadata={"help": f"how everybody plays: one of {', '.join(PROTOCOLS)}"},
     )
     max_actions: int = same_as(EpisodeConfig, "max_actions")
