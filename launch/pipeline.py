@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jax
 from absl import flags
 
 from launch import command, play_flags
@@ -29,7 +28,9 @@ from vaeiw_jax.training.checkpoints import quiet_orbax
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "for everything (default: runs/GAME-pipeline)")
 _PRESET = flags.DEFINE_string(
-    "preset", "paper", "paper: as published; laptop: within two hours on two cores"
+    "preset",
+    pipeline.DEFAULT_PRESET,
+    "paper: as published; laptop: within two hours on two cores",
 )
 _COLLECT_NODES = flags.DEFINE_integer(
     "collect_nodes",
@@ -52,12 +53,10 @@ def read_config() -> PipelineConfig:
 
 
 def print_estimate(seconds: float) -> None:
-    if jax.default_backend() != "cpu":
-        return
     longest = estimates.duration(seconds)
-    print(f"this takes at most about {longest} on a CPU like two cores of a server")
+    print(f"without an accelerator, this takes at most about {longest} on two cores of a server")
     if _PRESET.value == "paper" and seconds > 2 * 3600:
-        print("on a machine without an accelerator, --preset=laptop ends within two hours")
+        print("on such a machine, --preset=laptop ends within two hours")
 
 
 class Steps:

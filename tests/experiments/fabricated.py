@@ -30,7 +30,8 @@ def write(
             made = {"game": job.game, "model": "ab" * 32, "steps": steps, "validation": None}
             durable.write_json(job.record, made | {"config": settings(job.config)})
         elif job.kind != PLAY:
-            durable.write_json(job.record, {"game": job.game, "screens": 15_000})
+            collected = {"game": job.game, "screens": 15_000, "config": settings(job.config)}
+            durable.write_json(job.record, collected)
         else:
             method = job.name.split("/")[1]
             points = score(method, job.game, job.seed)
@@ -52,7 +53,7 @@ def write(
                     "emulator_frames": 15_000,
                     "stop": "action_limit" if capped(method, job.game) else "game_over",
                     "decisions": decisions,
-                    "config": settings(job.config),
+                    "config": settings(job.config.episode),
                 },
             )
-            durable.write_json(job.host, host(["python"], 0.0))
+            durable.write_json(job.host, host(0.0))

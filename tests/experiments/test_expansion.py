@@ -8,6 +8,7 @@ from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job, count
+from vaeiw_jax.vae.steps import TrainConfig
 
 HERE = Path("/nowhere")
 
@@ -22,10 +23,10 @@ def numbers(experiment, **settings):
     [
         ("main", (55, 55, 55 * 10 * 3)),
         ("features", (55, 55, 55 * 10 * 2)),
-        ("latent_size", (47, 2 * 47, 47 * 5 * 2)),
-        ("continuous", (47, 2 * 47, 47 * 5 * 3)),  # 4 and 6 bit share a Gaussian VAE
-        ("beta", (47, 2 * 47, 47 * 5 * 2)),
-        ("risk_aversion", (47, 47, 47 * 5 * 2)),
+        ("latent_size", (47, 2 * 47, 47 * (10 + 5))),  # the method of Table 1 has its ten runs
+        ("continuous", (47, 2 * 47, 47 * (10 + 5 + 5))),  # 4 and 6 bit share a Gaussian VAE
+        ("beta", (47, 2 * 47, 47 * (10 + 5))),
+        ("risk_aversion", (47, 47, 47 * (10 + 5))),
         ("no_risk_aversion", (47, 47, 47 * 5 * 2)),
         ("budget", (47, 47, 47 * 5 * 2)),
         ("budget_bprost", (47, 47, 47 * 5 * 2)),
@@ -51,7 +52,7 @@ def test_experiments_share_vaes_and_games_they_have_in_common():
     main = {job.name: job for job in expand(EvaluationConfig("main"), HERE)}
     beta = {job.name: job for job in expand(EvaluationConfig("beta"), HERE)}
     shared = main.keys() & beta.keys()
-    assert len(shared) == 47 * (1 + 1 + 5)
+    assert len(shared) == 47 * (1 + 1 + 10)
     assert all(main[name] == beta[name] for name in shared)
 
 
@@ -68,8 +69,11 @@ def test_the_papers_settings():
         job.name: job for job in expand(EvaluationConfig("main,budget", games="Pong", runs=1), HERE)
     }
 
+    def episode(method):
+        return jobs[f"runs/{method}/Pong/seed-0"].config.episode
+
     def planner(method):
-        return jobs[f"runs/{method}/Pong/seed-0"].config.planner
+        return episode(method).planner
 
     assert planner("iw").planner == "iw"
     assert not planner("iw").risk_averse
@@ -78,10 +82,31 @@ def test_the_papers_settings():
     assert planner("vae_iw_ra").budget_seconds == 0.5
     assert planner("vae_iw_32s").budget_seconds == 32
     assert not planner("vae_iw_32s").risk_averse
-    assert jobs["runs/vae_iw_ra/Pong/seed-0"].config.max_actions == 15_000
+    assert episode("vae_iw_ra").max_actions == 15_000
     (train,) = (job for job in jobs.values() if job.kind == TRAIN)
     assert train.config.model.beta == 1e-4
-    assert jobs["runs/vae_iw_ra/Pong/seed-0"].config.features.features == f"vae:{train.directory}"
+    assert episode("vae_iw_ra").features.features == f"vae:{train.directory}"
+
+
+def test_runs_given_are_everybodys():
+    assert numbers("beta", runs=3) == (47, 2 * 47, 47 * 3 * 2)
+
+
+def test_how_vaes_are_trained_can_be_set():
+    settings = {
+        "epochs": 3,
+        "learning_rate": 1e-3,
+        "learning_rate_end": 1e-5,
+        "clip_norm": 1.0,
+        "tau_start": 2.0,
+    }
+    config = EvaluationConfig("main", games="Pong", runs=1, variant="published", **settings)
+    (train,) = (job.config for job in expand(config, HERE) if job.kind == TRAIN)
+    assert {name: getattr(train, name) for name in settings} == settings
+    assert train.model.variant == "published"
+    (usual,) = (job for job in expand(EvaluationConfig("main", "Pong"), HERE) if job.kind == TRAIN)
+    assert usual.config == TrainConfig(screens=usual.config.screens)
+    assert usual.name not in {job.name for job in expand(config, HERE)}
 
 
 def test_a_budget_in_nodes_leaves_nothing_to_the_clock():
@@ -92,7 +117,7 @@ def test_a_budget_in_nodes_leaves_nothing_to_the_clock():
 
 def test_a_protocol_is_everybodys_and_masks_only_what_can_be_masked():
     jobs = expand(EvaluationConfig("main", games="Pong", runs=1, protocol="rollout_iw"), HERE)
-    plays = {job.name: job.config for job in jobs if job.kind == PLAY}
+    plays = {job.name: job.config.episode for job in jobs if job.kind == PLAY}
     assert {config.max_emulator_frames for config in plays.values()} == {18_000}
     assert plays["runs/rollout_iw_ra/Pong/seed-0"].features.background_mask
     assert not plays["runs/vae_iw_ra/Pong/seed-0"].features.background_mask
@@ -114,8 +139,8 @@ def test_flags_make_an_experiment_of_every_combination():
     jobs = expand(config, HERE)
     assert len(jobs) == 2 * 2 * 2 * 3
     assert len({job.directory for job in jobs}) == 8
-    assert {job.config.planner.budget_nodes for job in jobs} == {5, 10}
-    assert {job.config.planner.budget_seconds for job in jobs} == {None}
+    assert {job.config.episode.planner.budget_nodes for job in jobs} == {5, 10}
+    assert {job.config.episode.planner.budget_seconds for job in jobs} == {None}
 
 
 def test_a_job_comes_back_from_json_as_it_was():
@@ -137,6 +162,10 @@ def test_a_job_comes_back_from_json_as_it_was():
         ({"experiment": "main", "budget_nodes": "5", "budget_seconds": "1"}, "not both"),
         ({"experiment": "main", "vae": "borrow"}, "choose 'shipped' or 'train'"),
         ({"experiment": "main", "protocol": "vae"}, "did you mean 'vae_iw'"),
+        ({"experiment": "main", "learning_rate": -1.0}, "learning_rate must be positive"),
+        ({"experiment": "main", "num_screens": 0}, "num_screens must be at least 1"),
+        ({"experiment": "latent_size", "variant": "published"}, "have 15x15xC latents"),
+        ({"experiment": "continuous", "tau_start": 2.0}, "are for bernoulli latents"),
     ],
 )
 def test_nonsense_is_refused_in_a_sentence(settings, sentence):

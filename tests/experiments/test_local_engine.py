@@ -15,7 +15,10 @@ from tests.experiments import evaluations
 from tests.experiments.evaluations import TINY, evaluate, finish, records, running, start, wait_for
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import core_locks
+from vaeiw_jax.experiments.jobs import TRAIN, Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
+from vaeiw_jax.experiments.processes import STOPPED
+from vaeiw_jax.vae.steps import TrainConfig
 
 
 def test_a_killed_worker_costs_only_time(undisturbed, tmp_path):
@@ -96,12 +99,28 @@ def test_a_vae_is_trained_once_and_handed_on_by_its_digest(tmp_path):
     assert "0 train" in left
 
 
+def test_a_training_held_back_for_another_is_not_started_after_a_stop(tmp_path):
+    """As on a machine with one GPU, which has room for one training at a time."""
+    config = TrainConfig(screens=str(tmp_path / "none"))
+    one, other = (Job(TRAIN, f"vaes/{name}", tmp_path, "Pong", config) for name in "ab")
+    engine = LocalEngine(one_training=True)
+    engine.start(one)
+    engine.start(other)
+    engine.stop()
+    ended = {}
+    wait_for(lambda: ended.update((job.name, o) for job, o in engine.ended(0.1)) or len(ended) == 2)
+    assert ended[other.name].code == STOPPED
+    assert one.beside("logs", ".log").exists()
+    assert not other.beside("logs", ".log").exists()
+    assert not engine.ended(0.1)
+
+
 def test_jobs_with_seconds_get_cores_of_their_own(tmp_path):
     """Two processes that want the same core take turns; one that does not mind shares it."""
     script = (
-        "import os, sys, time; from pathlib import Path; from vaeiw_jax.experiments import cores\n"
+        "import os, sys, time; from pathlib import Path; from vaeiw_jax.experiments import core_locks\n"
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "with cores.pinned(1, sys.argv[2] == 'alone', directory=Path(sys.argv[1])) as mine:\n"
+        "with core_locks.pinned(1, sys.argv[2] == 'alone', directory=Path(sys.argv[1])) as mine:\n"
         "    print(mine, os.sched_getaffinity(0), flush=True); sys.stdin.read()"
     )
 

@@ -70,7 +70,7 @@ def record(tmp_path) -> Callable[..., Run]:
             max_actions=max_actions,
         )
         run = Run(tmp_path / "run", "Pong", 0)
-        assert runs.play(config, run) is not None
+        assert runs.play(runs.PlayConfig(config), run.workdir) is not None
         return run
 
     return recorded

@@ -33,7 +33,7 @@ def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp
             time.sleep(0.01)
         process.send_signal(signal.SIGSTOP)
         beside = launch("collect", *FLAGS, f"--workdir={disturbed}")
-        assert "another process is working in" in beside.stderr
+        assert "another process is working on" in beside.stderr
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert launch("collect", *FLAGS, f"--workdir={disturbed}").returncode == 0

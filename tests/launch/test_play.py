@@ -160,7 +160,12 @@ def test_a_replay_gives_the_recorded_score_and_notices_another(launch, tmp_path)
     path = tmp_path / "episodes/Asterix/seed-3.json"
     record = json.loads(path.read_text())
     assert record["score"] > 0
-    path.write_text(json.dumps(record | {"score": record["score"] + 1}))
+    another = json.dumps(record | {"score": record["score"] + 1})
+    path.write_text(another)
+    done = launch("replay", f"--workdir={tmp_path}", "--seed=3")
+    assert done.returncode == 1
+    assert "seed-3.json is damaged (its SHA-256 is not the one in seed-3.host.json)" in done.stderr
+    path.with_name("seed-3.host.json").unlink()
     done = launch("replay", f"--workdir={tmp_path}", "--seed=3")
     assert done.returncode == 1
     assert "the replay scored" in done.stderr
@@ -210,7 +215,7 @@ def test_without_ffmpeg_a_sentence_says_so_and_the_game_is_kept(launch, tmp_path
         (("--game=Pong", "--frameskip=0"), "frameskip must be at least 1"),
         (("--game=Pong", "--caching=all"), "unknown caching 'all'"),
         (("--game=Pong", "--runs=0"), "--runs must be at least 1"),
-        (("--game=Pong", "--seed=-1"), "--seed must be 0 or more"),
+        (("--game=Pong", "--seed=-1"), "seed must be 0 or more"),
         (("--game=KingKong",), "needs a screen of 210 x 160"),
         (("--game=Pong", "extra"), "unexpected argument 'extra'"),
         (("--game=Pong", "--features=ram", "--background_mask"), "changes nothing"),
@@ -231,7 +236,10 @@ def test_a_work_directory_of_another_config_is_refused_and_left_alone(launch, tm
     before = files(tmp_path)
     done = launch("play", *flags, "--discount=0.5", "--seed=1")
     assert done.returncode == 1
-    assert "holds results with discount=0.99, and this run has discount=0.5" in done.stderr
+    assert (
+        "holds results with discount=0.99, as its config.json says, and this run has discount=0.5"
+        in done.stderr
+    )
     assert files(tmp_path) == before
     assert launch("play", "--game=Breakout", *flags[1:]).returncode == 0  # games may share it
 

@@ -112,6 +112,17 @@ def test_a_run_killed_then_stopped_ends_like_one_never_interrupted(
     assert_same_run(tmp_path, whole_run)
 
 
+def test_a_run_is_gone_on_with_only_if_that_is_wanted(store: Path, whole_run: Path) -> None:
+    process = train_process.start(store, whole_run, *FLAGS, "--noresume")
+    code, _, err = train_process.finish(process)
+    assert code == 1
+    assert "holds a run already" in err
+    process = train_process.start(store, whole_run, *FLAGS)
+    code, out, err = train_process.finish(process)
+    assert code == 0, err
+    assert f"trained for {STEPS} steps" in out  # as its record says
+
+
 def test_a_full_disk_is_said_in_a_sentence(store: Path, tmp_path: Path) -> None:
     process = train_process.start(store, tmp_path, *FLAGS)
     train_process.wait_until((tmp_path / "checkpoints" / "2").exists, process)
@@ -129,5 +140,5 @@ def test_mistakes_are_said_in_a_sentence(tmp_path: Path) -> None:
     assert code == 1
     assert err.strip() == (
         f"error: {tmp_path} holds neither a screen store (manifest.json) nor PNG files;"
-        " collect frames into it first"
+        " collect screens into it first"
     )

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -6,8 +8,9 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing import collecting, screen_store
-from vaeiw_jax.playing.collecting import CollectConfig, Collector
+from vaeiw_jax.playing.collecting import CollectConfig, Collector, collect
 from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.workdirs import BusyError
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +29,9 @@ def config(game="Pong", planner="rollout_iw", max_actions=15_000, **others):
 
 
 def collected(config, directory):
-    collector = Collector(config, directory)
-    assert collector.collect()
-    return screen_store.load(directory).screens, collector
+    record = collect(config, directory)
+    assert record is not None
+    return screen_store.load(directory).screens, record
 
 
 def test_a_decision_gives_its_root_and_some_of_the_nodes_it_generated(tmp_path, monkeypatch):
@@ -47,8 +50,8 @@ def test_a_decision_gives_its_root_and_some_of_the_nodes_it_generated(tmp_path, 
 
 
 def test_there_are_exactly_as_many_frames_as_were_asked_for(tmp_path):
-    screens, collector = collected(config(num_screens=33), tmp_path)
-    assert len(screens) == collector.count == 33
+    screens, record = collected(config(num_screens=33), tmp_path)
+    assert len(screens) == record["screens"] == 33
     assert screens.shape[1:] == (210, 160)
 
 
@@ -67,56 +70,88 @@ def test_a_crash_at_any_write_neither_loses_nor_repeats_a_screen(tmp_path, monke
         with monkeypatch.context() as patch:
             crash_after(patch, crash_in, survived)
             with pytest.raises(MemoryError):
-                Collector(config(), directory).collect()
+                collect(config(), directory)
         screens, _ = collected(config(), directory)
         assert (screens == expected).all()
 
 
 def crash_after(patch, where, survived):
-    """Lets the process die at the given write, once so many of its kind went well."""
+    """Lets the process die at the given write, once `survived` of its kind went well."""
     names = {"write_arrays": "durable.write_arrays", "write_json": "durable.write_json"}
     name = names.get(where, "screen_store.append")
     module, attribute = name.split(".")
     module = getattr(collecting, module)
     real, calls = getattr(module, attribute), []
 
-    def dying(*arguments):
+    def dying(*arguments, **options):
         calls.append(arguments)
         if len(calls) > survived - (where == "between"):
             raise MemoryError
-        return real(*arguments)
+        return real(*arguments, **options)
 
     patch.setattr(module, attribute, dying)
 
 
 def test_duplicates_are_counted_and_dropped_on_request(tmp_path):
-    kept, collector = collected(config("MsPacman", num_screens=60), tmp_path / "kept")
+    kept, record = collected(config("MsPacman", num_screens=60), tmp_path / "kept")
     distinct = len({screen.tobytes() for screen in kept})
-    assert collector.duplicates == 60 - distinct > 0
-    unique, collector = collected(
+    assert record["duplicates"] == 60 - distinct > 0
+    unique, record = collected(
         config("MsPacman", num_screens=60, drop_duplicates=True), tmp_path / "dropped"
     )
     assert len({screen.tobytes() for screen in unique}) == len(unique) == 60
-    assert collector.duplicates == 0
+    assert record["duplicates"] == 0
 
 
 def test_episode_follows_episode(tmp_path):
-    _, collector = collected(config(max_actions=3, num_screens=40), tmp_path)
-    assert len(collector.scores) == 2
-    assert collector.record()["finished_episodes"] == 2
-    assert collector.episode.seed == 2
+    _, record = collected(config(max_actions=3, num_screens=40, seed=5), tmp_path)
+    assert record["finished_episodes"] == len(record["scores"]) == 2
+    assert record["first_seed"] == 5
 
 
 def test_random_play_gives_the_screens_it_passes(tmp_path):
-    screens, collector = collected(config(planner="random", num_screens=30), tmp_path)
-    assert len(screens) == len(collector.episode.actions) == 30
+    screens, _ = collected(config(planner="random", num_screens=30), tmp_path)
+    assert len(screens) == 30
     assert len(np.unique(screens, axis=0)) > 5
 
 
 def test_a_store_of_other_settings_is_refused(tmp_path):
     collected(config(num_screens=5), tmp_path)
-    with pytest.raises(UserError, match="drawn_screens=4, and this run has drawn_screens=2"):
-        Collector(config(drawn_screens=2), tmp_path)
+    with pytest.raises(UserError, match=r"drawn_screens=4, .*, and this run has drawn_screens=2"):
+        collect(config(drawn_screens=2), tmp_path)
+
+
+def test_a_finished_collection_is_not_made_again_and_an_interrupted_one_has_no_record(tmp_path):
+    told = []
+    assert collect(config(), tmp_path, lambda: len(told) > 3, told.append) is None
+    assert not (tmp_path / "collection.json").exists()
+    assert told[0] == (0, 64, "episode 1, score 0, 0 duplicates")
+    screens, record = collected(config(), tmp_path)
+    assert len(screens) == 64
+    assert collect(config(), tmp_path, tell=pytest.fail) == record
+    sessions = json.loads((tmp_path / "collection.host.json").read_text())["sessions"]
+    assert len(sessions) == 2
+
+
+def test_two_processes_do_not_collect_into_one_store(tmp_path):
+    """A second process is refused while the first is at work, which is when it tells of its progress."""
+    refused = []
+
+    def also_collect(progress):
+        if not refused:
+            with pytest.raises(BusyError, match="another process is working on") as raised:
+                collect(config(), tmp_path)
+            refused.append(raised)
+
+    assert collect(config(num_screens=10), tmp_path, tell=also_collect) is not None
+    assert refused
+
+
+def test_screens_without_the_save_to_go_on_from_are_refused(tmp_path):
+    collected(config(num_screens=30), tmp_path)
+    (tmp_path / "progress.npz").unlink()
+    with pytest.raises(UserError, match=r"progress\.npz, .* is missing"):
+        collect(config(num_screens=40), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +162,8 @@ def test_a_store_of_other_settings_is_refused(tmp_path):
         ({"root_screens": 0, "drawn_screens": 0}, "nothing would be collected"),
         ({"drawn_screens": -1}, "drawn_screens must be 0 or more"),
         ({"planner": "random", "root_screens": 0}, "no nodes to draw from"),
+        ({"seed": -1}, "seed must be 0 or more"),
+        ({"emulators": -1}, "emulators must be 0 or more"),
     ],
 )
 def test_nonsense_is_refused_in_a_sentence(settings, sentence):

@@ -33,7 +33,7 @@ def looked(model_of, tmp_path_factory):
         FeaturesConfig("basic"),
         max_actions=3,
     )
-    runs.play(config, run)
+    runs.play(runs.PlayConfig(config), run.workdir)
     asked = InspectConfig(
         str(model_of()), num_screens=16, shown_screens=2, run=str(run.workdir), decision=2
     )

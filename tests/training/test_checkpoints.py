@@ -79,6 +79,7 @@ def test_weights_that_do_not_fit_the_config_are_named(tmp_path: Path) -> None:
     path = tmp_path / models.CONFIG
     description = json.loads(path.read_text())
     description["model"]["latent"] = "15x15x21"
+    del description["sha256"]  # or the change itself is noticed
     path.write_text(json.dumps(description))
     with pytest.raises(UserError, match=r"params/decoder/conv_0/kernel .* is float32\[3, 3, 20"):
         models.load_model(tmp_path)
@@ -136,7 +137,7 @@ def test_a_damaged_checkpoint_is_named_whatever_file_is_damaged(tmp_path: Path) 
         content[len(content) // 2] ^= 0xFF
         path.write_bytes(content if damage == "flip" else content[: len(content) // 2])
         manager = checkpoints.TrainingCheckpoints(damaged)
-        with pytest.raises(UserError, match=rf"the checkpoint {damaged}/7 is damaged"):
+        with pytest.raises(UserError, match=rf"{damaged}/7 is damaged"):
             manager.restore(7, state)
         manager.close()
 

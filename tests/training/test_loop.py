@@ -190,20 +190,26 @@ def short_run(tmp_path: Path, **changes: Any) -> TrainConfig:
 
 def test_a_run_goes_on_only_with_the_config_and_frames_it_began_with(tmp_path: Path) -> None:
     config, workdir = short_run(tmp_path, epochs=1), tmp_path / "run"
-    assert loop.train(config, workdir).finished
+    record = loop.train(config, workdir)
+    assert record is not None
+    assert loop.train(config, workdir, tell=pytest.fail) == record  # it is not made again
     longer = dataclasses.replace(config, epochs=2)
     with pytest.raises(UserError, match=r"has learning_rate=0\.0001, not 0\.1"):
         loop.train(dataclasses.replace(longer, learning_rate=0.1), workdir)
     with pytest.raises(UserError, match=r"has beta=0\.0001, not 1\.0"):
         loop.train(dataclasses.replace(longer, model=ModelConfig(beta=1.0)), workdir)
-    with pytest.raises(UserError, match="holds a run already"):
-        loop.train(longer, workdir, resume=False)
     other = tmp_path / "other"
     screen_store.append(other, "breakout", random_screens("breakout", 3))
-    with pytest.raises(UserError, match="no longer holds the 3 frames"):
+    with pytest.raises(
+        UserError, match=r"the run is of 'pong', and .* holds screens of 'breakout'"
+    ):
         loop.train(dataclasses.replace(longer, screens=str(other)), workdir)
+    others = tmp_path / "others"
+    screen_store.append(others, "pong", random_screens("pong", 9)[3:])
+    with pytest.raises(UserError, match="no longer holds the 3 frames"):
+        loop.train(dataclasses.replace(longer, screens=str(others)), workdir)
     screen_store.append(Path(config.screens), "pong", random_screens("pong", 9)[3:])
-    assert loop.train(longer, workdir).step == 2
+    assert (loop.train(longer, workdir) or {})["steps"] == 2
     assert [line["step"] for line in metrics.read(workdir / metrics.FILE)] == [1, 1, 2, 2]
 
 

@@ -14,6 +14,7 @@ from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig, lookup
 from vaeiw_jax.planning import SEARCHES, PlannerConfig
+from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import PROTOCOLS, EpisodeConfig
 from vaeiw_jax.vae.config import ModelConfig
@@ -60,7 +61,7 @@ class EvaluationConfig:
         },
     )
     protocol: str = field(
-        default="vae_iw",
+        default=protocols.DEFAULT,
         metadata={"help": f"how everybody plays: one of {', '.join(PROTOCOLS)}"},
     )
     max_actions: int = same_as(EpisodeConfig, "max_actions")
@@ -106,9 +107,11 @@ class EvaluationConfig:
                 catalogue.named(name)
             self._check_budgets(name)
         self.game_list()
-        for method in (m for experiment in self.experiments() for m in experiment.methods):
-            if method.vae is not None:
-                self.training(method.vae, screens="")
+        for experiment in self.experiments():
+            for model in (method.vae for method in experiment.methods):
+                if model is not None:
+                    self.collecting(experiment.games[0])
+                    self.training(model, screens="")
 
     def _check_budgets(self, name: str) -> None:
         several = len(self.nodes) > 1 or len(self.seconds) > 1

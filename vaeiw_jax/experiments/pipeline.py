@@ -102,11 +102,12 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """Settings by flag name, for the pipeline and for each kind of job."""
+DEFAULT_PRESET = "paper"
 
 
 def configure(
     game: str,
-    preset: str = "paper",
+    preset: str = DEFAULT_PRESET,
     protocol: str = protocols.DEFAULT,
     collect_nodes: int | None = None,
     **given: Any,

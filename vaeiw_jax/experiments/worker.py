@@ -24,7 +24,7 @@ from vaeiw_jax.training.checkpoints import quiet_orbax
 from vaeiw_jax.workdirs import BusyError
 
 DONE, FAILED, BUSY, STOPPED = 0, 1, 75, 130
-"""How it ends: done; failed; another process has the job; told to stop, and saved."""
+"""How it ends: done; failed; another process has the job; asked to stop, and saved."""
 
 HEARTBEAT_SECONDS = 5.0
 ORPHAN_SECONDS = 1.0
@@ -49,7 +49,8 @@ def perform(job: Job, interrupted: Interrupted, tell: Tell) -> bool:
 def _set_aside(error: DamagedFileError) -> None:
     """Renames a damaged file, so that the job is done as if it had never been."""
     aside = error.path.with_name(f"{error.path.name}.damaged")
-    error.path.replace(aside)
+    with contextlib.suppress(FileNotFoundError):  # another process was faster
+        error.path.replace(aside)
     print(f"{error}\nit was set aside as {aside.name}, and the job is done again", flush=True)
 
 

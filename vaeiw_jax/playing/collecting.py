@@ -140,18 +140,18 @@ class Collector:
         """Goes on until there are enough screens; returns False if it was interrupted before."""
         stored = screen_store.count(self.directory)
         wanted = self.config.num_screens
-        tell(self._told(stored))
+        tell(self._report(stored))
         while stored + len(self._pending) < wanted:
             self._keep(self._play_a_decision(), wanted - stored)
             if len(self._pending) >= BATCH or interrupted():
                 stored = self._store()
-            tell(self._told(stored))
+            tell(self._report(stored))
             if interrupted():
                 return False
         self._store()
         return True
 
-    def _told(self, stored: int) -> Progress:
+    def _report(self, stored: int) -> Progress:
         text = (
             f"episode {len(self.scores) + 1}, score {self.episode.score:,}, "
             f"{self.duplicates:,} duplicates"

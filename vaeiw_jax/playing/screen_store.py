@@ -72,12 +72,12 @@ def count(directory: Path) -> int:
 def load(directory: Path) -> ScreenSet:
     """Reads a screen store, each shard checked by its digest, or a folder of PNG files."""
     if not directory.is_dir():
-        raise UserError(f"there is no folder {directory}; collect frames into it first")
+        raise UserError(f"there is no folder {directory}; collect screens into it first")
     if not (directory / MANIFEST).exists():
         return load_png(directory)
     manifest = _read_manifest(directory)
     if not manifest["shards"]:
-        raise UserError(f"the screen store {directory} is empty; collect frames into it first")
+        raise UserError(f"the screen store {directory} is empty; collect screens into it first")
     shape = tuple(manifest["screen_shape"])
     screens = np.empty((_count(manifest), *shape), np.uint8)
     start = 0
@@ -98,7 +98,7 @@ def load_png(directory: Path) -> ScreenSet:
     if not paths:
         raise UserError(
             f"{directory} holds neither a screen store ({MANIFEST}) nor PNG files;"
-            " collect frames into it first"
+            " collect screens into it first"
         )
     first = _read_png(paths[0])
     screens = np.empty((len(paths), *first.shape), np.uint8)
@@ -107,7 +107,7 @@ def load_png(directory: Path) -> ScreenSet:
         if screen.shape != first.shape:
             raise UserError(
                 f"{path} has {screen.shape[0]}x{screen.shape[1]} pixels, but {paths[0].name} has"
-                f" {first.shape[0]}x{first.shape[1]}; all frames of a folder must have one size"
+                f" {first.shape[0]}x{first.shape[1]}; all screens of a folder must have one size"
             )
         screens[row] = screen
     return ScreenSet("", screens)
@@ -144,15 +144,13 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not the manifest of a screen store ({FORMAT!r})")
     for name, kind in (("game", str), ("screen_shape", list), ("shards", list)):
         if not isinstance(manifest.get(name), kind):
-            raise durable.DamagedFileError(
-                path, f"its {name} is {manifest.get(name)!r}", _MEND_MANIFEST
-            )
+            raise durable.DamagedFileError(path, f"its {name} is {manifest.get(name)!r}", _REMEDY)
     for shard in manifest["shards"]:
         kinds = {"file": str, "screens": int, "sha256": str}
         if not isinstance(shard, dict) or not all(
             isinstance(shard.get(name), kind) for name, kind in kinds.items()
         ):
-            raise durable.DamagedFileError(path, f"a shard is {shard!r}", _MEND_MANIFEST)
+            raise durable.DamagedFileError(path, f"a shard is {shard!r}", _REMEDY)
     return manifest
 
 
@@ -165,17 +163,18 @@ def _read_shard(directory: Path, shard: dict[str, Any], shape: tuple[int, ...]) 
     try:
         digest = _digest(path)
     except FileNotFoundError as error:
-        raise UserError(f"{path} is missing, though {MANIFEST} names it; {_MEND}") from error
+        raise UserError(f"{path} is missing, though {MANIFEST} names it; {_REMEDY}") from error
     if digest != shard["sha256"]:
-        raise UserError(f"{path} is torn: its SHA-256 is not the one in {MANIFEST}; {_MEND}")
+        raise UserError(f"{path} is torn: its SHA-256 is not the one in {MANIFEST}; {_REMEDY}")
     screens = durable.read_arrays(path).get("screens", np.zeros(0))
     if screens.dtype != np.uint8 or screens.shape != (shard["screens"], *shape):
-        raise UserError(f"{path} holds {screens.dtype}{list(screens.shape)}, not screens; {_MEND}")
+        raise UserError(
+            f"{path} holds {screens.dtype}{list(screens.shape)}, not screens; {_REMEDY}"
+        )
     return screens
 
 
-_MEND_MANIFEST = "restore it, or collect into another folder"
-_MEND = f"restore it, or take it out of {MANIFEST} and collect its screens again"
+_REMEDY = "restore it, or collect into another folder"
 
 
 def _digest(path: Path) -> str:

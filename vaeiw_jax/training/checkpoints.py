@@ -32,7 +32,7 @@ class TrainingCheckpoints:
         from orbax.checkpoint.checkpoint_managers import AnyPreservationPolicy, BestN, LatestN
 
         self._directory = directory
-        _check_metrics(directory)
+        _check_metadata(directory)
 
         def validation_loss(metrics: Mapping[str, float]) -> float:
             return metrics["loss"]
@@ -50,7 +50,10 @@ class TrainingCheckpoints:
             cleanup_tmp_directories=True,
             enable_async_checkpointing=True,
         )
-        self._manager = ocp.CheckpointManager(directory.absolute(), options=options)
+        try:
+            self._manager = ocp.CheckpointManager(directory.absolute(), options=options)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise _damaged(directory, error) from error
 
     def latest_step(self) -> int | None:
         return self._manager.latest_step()
@@ -157,23 +160,25 @@ def quiet_orbax() -> None:
 
 
 _REMEDY = "remove it to go on from the one before"
-_ABOUT, _METRICS = "about/metadata", "metrics/metrics"
+_ABOUT, _METRICS, _ORBAX = "about/metadata", "metrics/metrics", "_CHECKPOINT_METADATA"
 
 
 def _damaged(path: Path, reason: object) -> DamagedFileError:
     return DamagedFileError(path, reason, _REMEDY)
 
 
-def _check_metrics(directory: Path) -> None:
-    """Refuses a checkpoint whose metrics are not those that were saved: they decide which is the best."""
+def _check_metadata(directory: Path) -> None:
+    """Refuses a checkpoint that Orbax would stumble over, or misread: metrics decide which is the best."""
     for path in sorted(directory.glob("[0-9]*")):
-        if not (path / _ABOUT).exists() or not (path / _METRICS).exists():
-            continue
         try:
-            metrics = durable.read_json(path / _METRICS)
+            found = {
+                name: durable.read_json(path / name)
+                for name in (_ORBAX, _ABOUT, _METRICS)
+                if (path / name).exists()
+            }
         except DamagedFileError as error:
             raise _damaged(error.path, error.reason) from error
-        if metrics != _read_about(path).get("metrics"):
+        if _ABOUT in found and found.get(_METRICS, {}) != _read_about(path).get("metrics"):
             raise _damaged(path / _METRICS, f"its metrics are not those in {_ABOUT}")
 
 

@@ -256,21 +256,20 @@ class _Run:
     ) -> None:
         self._config, self._workdir, self._trainer = config, workdir, trainer
         self._checkpoints, self._screen_set, self._tell = checkpoints, screen_set, tell
-        state = starting_state(config)
         self.step = checkpoints.latest_step() or 0
-        if self.step:
-            state = checkpoints.restore(self.step, state)
-        self._saved_step = self.step
-        self._state = trainer.place(state)
-        self._order_epoch, self._order = -1, jax.numpy.zeros(0)
-        self._in_flight: collections.deque[tuple[int, steps.Metrics]] = collections.deque()
-
         self._log: MetricsLog | None = None
         if sharding.is_primary():
             digest = checkpoints.log_digest(self.step) if self.step else None
             self._log = MetricsLog(workdir, self.step, digest)
             stack.callback(self._log.close)
             self._tell(Progress(self.step, trainer.total_steps))
+        state = starting_state(config)
+        if self.step:
+            state = checkpoints.restore(self.step, state)
+        self._saved_step = self.step
+        self._state = trainer.place(state)
+        self._order_epoch, self._order = -1, jax.numpy.zeros(0)
+        self._in_flight: collections.deque[tuple[int, steps.Metrics]] = collections.deque()
         self._throughput = Throughput(config.batch_size)
         self.best = min(validations(workdir), key=lambda line: line["loss"], default=None)
 

@@ -1,0 +1,101 @@
+"""The pipeline as a library: a chain of jobs, made and checked before anything is done."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments import pipeline
+from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN
+from vaeiw_jax.vae.steps import TrainConfig
+
+HERE = Path("nowhere")
+
+
+def jobs(config):
+    return list(itertools.chain(*pipeline.iterations(config, HERE)))
+
+
+def test_each_iteration_collects_with_the_last_vae_and_starts_from_it():
+    config = pipeline.configure("pong", iterations=2, runs=2, seed=7)
+    first, second = pipeline.iterations(config, HERE)
+    assert [job.kind for job in first] == [COLLECT, TRAIN, PLAY, PLAY]
+    assert first[0].config.episode.features.features == "bprost"
+    assert second[0].config.episode.features.features == "vae:nowhere/vaes/1"
+    assert [job.config.start_from for job in (first[1], second[1])] == [
+        "",
+        "nowhere/vaes/1/model",
+    ]
+    assert second[1].config.screens == str(second[0].directory) == "nowhere/screens/2"
+    assert {job.config.episode.features.features for job in second[2:]} == {"vae:nowhere/vaes/2"}
+    assert [job.seed for job in (*first, *second)] == [1007, 7, 7, 8, 2007, 7, 7, 8]
+
+
+def test_the_papers_settings_but_for_rollouts_that_keep_the_cores_busy():
+    config = pipeline.configure("Pong")
+    assert config.train == TrainConfig(screens="")
+    assert config.collect.num_screens == 15_000
+    assert config.play.episode.planner.budget_seconds == 0.5
+    assert (config.runs, config.iterations) == (10, 1)
+
+
+def test_settings_go_to_every_job_that_has_them():
+    config = pipeline.configure(
+        "Pong", "laptop", budget_nodes=9, max_actions=4, batch_size=3, emulators=0
+    )
+    assert config.collect.episode.planner.budget_nodes == 150  # as the preset says
+    assert config.play.episode.planner.budget_nodes == 9
+    assert config.play.episode.planner.budget_seconds is None
+    assert config.play.episode.max_actions == 4
+    assert config.collect.episode.max_actions == 15_000
+    assert (config.train.batch_size, config.train.epochs) == (3, 4)
+    assert config.collect.emulators == config.play.emulators == 0
+    assert config.runs == 3
+
+
+def test_a_background_is_masked_only_while_collecting_with_hand_made_features():
+    given = pipeline.configure("Pong", "laptop", iterations=2, background_mask=True)
+    protocol = pipeline.configure("Pong", "laptop", "rollout_iw", iterations=2)
+    for config in (given, protocol):
+        episodes = [job.config.episode for job in jobs(config) if job.kind != TRAIN]
+        assert [episode.features.background_mask for episode in episodes] == [True] + 7 * [False]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"iterations": 0}, "iterations must be 1 or more"),
+        ({"runs": 0}, "runs must be 1 or more"),
+        ({"preset": "phone"}, "unknown preset 'phone'"),
+        ({"protocol": "vae"}, "unknown protocol 'vae'"),
+        ({"epoch": 3}, "did you mean 'epochs'"),
+        ({"epochs": 0}, "epochs must be 1 or more"),
+        ({"epochs": "3"}, "epochs must be of type int, not '3'"),
+        ({"collect_nodes": 0}, "budget_nodes must be at least 1"),
+        ({"background_mask": True, "features": "ram"}, "changes nothing for --features=ram"),
+        ({"num_screens": 50}, "fewer than a batch of 64"),
+        ({"threshold": 1.5}, "threshold must be above 0 and below 1"),
+        ({"sample_features": True, "latent_kind": "gaussian"}, "needs Bernoulli latents"),
+        ({"width": 2, "latent": "15x15x50"}, "at most 10,000 features"),
+        ({"variant": "published", "latent": "4x4x20"}, "have 15x15xC latents"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_done(given, sentence):
+    with pytest.raises(UserError, match=sentence):
+        pipeline.configure("Pong", **given)
+
+
+def test_the_laptop_preset_is_estimated_at_less_than_two_hours_and_the_paper_at_days():
+    hours = {
+        p: pipeline.at_most(pipeline.configure("Pong", p), HERE) / 3600 for p in pipeline.PRESETS
+    }
+    assert hours["laptop"] < 2
+    assert hours["paper"] > 24
+
+
+def test_a_work_directory_of_other_settings_is_refused_but_more_of_the_same_is_not(tmp_path):
+    pipeline.claim(pipeline.configure("Pong"), tmp_path)
+    pipeline.claim(pipeline.configure("Pong", runs=20, iterations=3, emulators=0), tmp_path)
+    with pytest.raises(UserError, match=r"train\.learning_rate=0\.0001, .*=0\.1"):
+        pipeline.claim(pipeline.configure("Pong", learning_rate=0.1), tmp_path)
