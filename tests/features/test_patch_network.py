@@ -11,6 +11,7 @@ from tests.features.test_vae import MODELS, variables_of
 from vaeiw_jax import frames, models
 from vaeiw_jax.features.patch_network import PatchNetwork
 from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.networks import VAE
 
 GAMES = ("Pong", "MsPacman", "Alien")
@@ -59,7 +60,10 @@ def test_it_is_the_network_with_shipped_weights_up_to_rounding(game, real_screen
     patches = PatchNetwork(model, weights, SHAPE)
     for screen in real_screens(game, 24)[::2]:
         expected = np.asarray(plain(frames.from_screens(screen[None])[..., None])[0])
-        np.testing.assert_allclose(patches.encode(screen), expected, rtol=1e-5, atol=5e-5)
+        posterior = patches.encode(screen)
+        np.testing.assert_allclose(posterior, expected, rtol=2e-5, atol=2e-5 * expected.std())
+        near = np.abs(expected - codes.edges(model)) < 1  # where rounding may change a feature
+        assert np.abs(posterior - expected)[near].max() < 1e-4
 
 
 @pytest.mark.parametrize("name", ["15x15x20", "4x4x200"])

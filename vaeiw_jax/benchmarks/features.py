@@ -1,9 +1,14 @@
-"""What each feature set costs per screen: one never seen before, and one seen again."""
+"""What each feature set costs per screen: one never seen before, and one seen again.
+
+A VAE's encoders are measured apart: `patches`, screen by screen in the order of the lookahead, for what it costs depends
+on the screens before; and `xla` in batches, for what it costs depends on their size.
+"""
 
 import time
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
@@ -12,11 +17,17 @@ from vaeiw_jax.atari import AtariConfig, Snapshot
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Results, geometric_mean
-from vaeiw_jax.features import FeaturesConfig, Setting
+from vaeiw_jax.features import FeaturesConfig, Setting, encoders, vae
+from vaeiw_jax.features.encoders import Encoder
+from vaeiw_jax.models import load_model
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.vae import codes
 
-SUITE, PART = "features", "milliseconds"
+SUITE, PART, ENCODERS = "features", "milliseconds", "encoders"
+XLA_BATCHES = 4
+"""Batches of the largest size that `xla` is timed with."""
+
 SETS = ("basic", "bpros", "bprost", "ram", "vae")
 
 
@@ -25,11 +36,42 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
     with tqdm(results.missing(SUITE, PART, config.game_names), desc=SUITE, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
-            vae, origin = models.find_or_train(game, workdir / "vaes")
+            shipped_or_trained, origin = models.find_or_train(game, workdir / "vaes")
             pairs = _lookahead(game, config.decisions)
-            sets = {name: vae if name == "vae" else name for name in SETS}
+            sets = {name: shipped_or_trained if name == "vae" else name for name in SETS}
             measured = {name: _milliseconds(game, which, pairs) for name, which in sets.items()}
             results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": origin})
+    _measure_encoders(config, workdir, results)
+
+
+def _measure_encoders(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+    """Milliseconds per new screen of both encoders, `xla` with every batch size it is compiled for."""
+    with tqdm(results.missing(SUITE, ENCODERS, config.game_names), ENCODERS, unit=" games") as bar:
+        for game in bar:
+            bar.set_postfix_str(game)
+            name, _ = models.find_or_train(game, workdir / "vaes")
+            screens = np.stack([seen.screen for seen, _ in _lookahead(game, config.decisions)])
+            model, variables = load_model(vae.model_directory(name, game))
+            arguments = model, variables, screens[0].shape, codes.edges(model)
+            some = screens[: encoders.BATCH_SIZES[-1] * XLA_BATCHES]
+            xla = encoders.XLAEncoder(*arguments)
+            measured = {
+                "patches": {"1": _per_screen(encoders.PatchEncoder(*arguments), screens, 1)}
+            }
+            measured["xla"] = {
+                str(size): _per_screen(xla, some, size) for size in encoders.BATCH_SIZES
+            }
+            results.put(SUITE, ENCODERS, game, measured | {"device": jax.devices()[0].device_kind})
+
+
+def _per_screen(encoder: Encoder, screens: np.ndarray, size: int) -> float:
+    """Milliseconds per screen, uint8[n, rows, columns], in batches of a size; a first batch is not timed."""
+    batches = [screens[i : i + size] for i in range(0, len(screens) - size + 1, size)]
+    encoder.features(batches[-1])  # whatever is compiled is compiled now
+    start = time.perf_counter()
+    for batch in batches[:-1] or batches:
+        encoder.features(batch)
+    return 1e3 * (time.perf_counter() - start) / (size * max(1, len(batches) - 1))
 
 
 def _lookahead(game: str, decisions: int) -> list[tuple[Snapshot, Snapshot]]:
@@ -85,4 +127,27 @@ def report(results: Results) -> str:
     lines = ["| features | ms per new screen | ms per screen seen before |", "|---|---|---|"]
     for name, mean in means(results).items():
         lines.append(f"| {name} | {mean['new']:.3f} | {mean['again']:.3f} |")
-    return "\n".join(lines)
+    return "\n".join(lines + _encoder_lines(results))
+
+
+def _encoder_lines(results: Results) -> list[str]:
+    """A table of the encoders: a row for each, a column for each batch size."""
+    games: dict[str, Any] = results.of(SUITE, ENCODERS)
+    if not games:
+        return []
+    sizes = [str(size) for size in encoders.BATCH_SIZES]
+    devices = ", ".join(sorted({game["device"] for game in games.values()}))
+    lines = [
+        "",
+        f"| ms per new screen, xla on {devices} | batches of " + " | ".join(sizes) + " |",
+        "|---" * (1 + len(sizes)) + "|",
+    ]
+    for name in ("patches", "xla"):
+        means = [
+            f"{geometric_mean(game[name][size] for game in games.values()):.2f}"
+            if all(size in game[name] for game in games.values())
+            else ""
+            for size in sizes
+        ]
+        lines.append(f"| {name} | " + " | ".join(means) + " |")
+    return lines

@@ -49,9 +49,15 @@ _TRIES = 3
 """Workers that may fail at the same question before it is blamed."""
 
 
+ROLLOUTS_IN_FLIGHT = 6
+"""Rollouts that keep the planner busy. More would keep more emulators busy, whose answers the planner could not take
+any sooner, and every one costs depth: rollouts begun side by side do not know what the others will find, and spread out
+where one alone would go on (docs/benchmarks.md has the measurements)."""
+
+
 def default_rollouts_in_flight(cores: int) -> int:
-    """How many rollouts keep so many cores busy, where the clock decides what is found in any case."""
-    return 3 * cores if cores > 1 else 1
+    """How many rollouts to have in flight where the clock decides what is found in any case."""
+    return ROLLOUTS_IN_FLIGHT if cores > 1 else 1
 
 
 def default_emulators(rollouts_in_flight: int, cores: int) -> int:
