@@ -1,7 +1,7 @@
 """What each feature set costs per screen: one never seen before, and one seen again.
 
-A VAE's encoders are measured apart: `patches`, screen by screen in the order of the lookahead, for what it costs depends
-on the screens before; and `xla` in batches, for what it costs depends on their size.
+A VAE's encoders are measured apart: `patches`, screen by screen in the order of the lookahead, for what it costs
+depends on the screens before; and `xla` in batches, for what it costs depends on their size.
 """
 
 import time
