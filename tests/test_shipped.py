@@ -1,4 +1,4 @@
-"""The VAEs in the box: whole, small, told about, and good at screens they were not trained on."""
+"""The shipped VAEs: complete, small, described, and good at screens they were not trained on."""
 
 import json
 
@@ -28,8 +28,8 @@ def test_a_model_is_small_and_its_card_is_about_it(game):
     assert description["about"]["game"] == game
     card = (directory / "README.md").read_text()
     assert description["weights"]["sha256"] in card
-    told = json.loads(card.partition("```json")[2].partition("```")[0])
-    assert (told["latent"], told["latent_kind"]) == ("15x15x20", "bernoulli")
+    described = json.loads(card.partition("```json")[2].partition("```")[0])
+    assert (described["latent"], described["latent_kind"]) == ("15x15x20", "bernoulli")
     for picture in ("reconstructions.png", "learning_curve.png"):
         assert (directory / picture).read_bytes().startswith(b"\x89PNG")
         assert picture in card

@@ -90,7 +90,7 @@ def test_a_worker_that_hangs_is_killed_after_a_limit(pool):
     assert workers.replaced == 1
 
 
-def test_a_step_no_worker_survives_is_blamed(pool):
+def test_a_step_no_worker_survives_is_an_error_that_names_the_game(pool):
     workers = pool(1)
     snapshot, action, _ = questions(1)[0]
     workers.ask(snapshot._replace(state=b"no state of an emulator" * 100), action)
@@ -116,7 +116,7 @@ def test_a_worker_whose_planner_was_killed_leaves():
     deadline = time.monotonic() + 20
     while Path(f"/proc/{pid}").exists():
         if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            break  # gone, though nobody has taken note
+            break  # ended, though not yet reaped
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
