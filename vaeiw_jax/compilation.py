@@ -10,15 +10,15 @@ from vaeiw_jax.cores import usable_cores
 
 
 def fit_threads() -> None:
-    """Gives XLA as many threads as the process may use cores, unless it was told how many.
+    """Gives XLA as many threads as the process may use cores, unless NPROC is set.
 
-    By itself it heeds affinity but no ration of a control group. Call this before anything is computed.
+    By itself it respects affinity but not the quota of a control group. Call this before anything is computed.
     """
     os.environ.setdefault("NPROC", str(usable_cores()))
 
 
 def keep_compiled_code() -> None:
-    """Lets XLA keep what it compiles in the user's cache directory, unless it was told where to.
+    """Lets XLA keep what it compiles in the user's cache directory, unless JAX is configured with another place.
 
     Code is for one kind of CPU: a home directory may be shared by several.
     """

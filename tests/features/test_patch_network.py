@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.features.test_vae import MODELS, variables_of
-from vaeiw_jax import frames
+from vaeiw_jax import frames, models
 from vaeiw_jax.features.patch_network import PatchNetwork
+from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.networks import VAE
 
 GAMES = ("Pong", "MsPacman", "Alien")
@@ -49,6 +51,19 @@ def test_it_is_the_network_up_to_rounding(name, mixed):
         expected = network(name)(screen)
         assert posterior.shape == expected.shape
         np.testing.assert_allclose(posterior, expected, rtol=1e-5, atol=1e-5 * expected.std())
+
+
+@pytest.mark.parametrize("game", ["MsPacman", "Pong", "SpaceInvaders"])
+def test_it_is_the_network_with_shipped_weights_up_to_rounding(game, real_screens):
+    model, weights = models.load_model(SHIPPED / game)
+    plain = jax.jit(lambda frames: VAE(model).apply(weights, frames, False, method="encode"))
+    patches = PatchNetwork(model, weights, SHAPE)
+    for screen in real_screens(game, 24)[::2]:
+        expected = np.asarray(plain(frames.from_screens(screen[None])[..., None])[0])
+        posterior = patches.encode(screen)
+        np.testing.assert_allclose(posterior, expected, rtol=2e-5, atol=2e-5 * expected.std())
+        near = np.abs(expected - codes.edges(model)) < 1  # where rounding may change a feature
+        assert np.abs(posterior - expected)[near].max() < 1e-4
 
 
 @pytest.mark.parametrize("name", ["15x15x20", "4x4x200"])

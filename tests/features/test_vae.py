@@ -88,26 +88,27 @@ def posteriors(saved, many_screens):
 
 
 SETTINGS = {
-    "threshold": {},
-    "low threshold": {"threshold": 0.3},
-    "4 bits": {"quantisation_bits": 4},
-    "6 bits": {"quantisation_bits": 6},
+    "bernoulli": ({}, {"threshold": 0.3}),
+    "gaussian": ({}, {"quantisation_bits": 6}),
 }
+
+SCREENS = {"patches": 40, "xla": 5}
+"""How many screens are encoded; those of the first depend on the ones before."""
 
 ROUNDING = 1e-4
 """How close to where a feature changes a value must be for it to be rounding that decides."""
 
 
-@pytest.mark.parametrize("chosen", SETTINGS)
+@pytest.mark.parametrize("encoder", ["patches", "xla"])
+@pytest.mark.parametrize("chosen", ["default", "other"])
 def test_atoms_are_the_bits_of_the_network_but_for_rounding(
-    saved, many_screens, posteriors, chosen
+    saved, many_screens, posteriors, chosen, encoder
 ):
     model, _, directory = saved
-    if ("bits" in chosen) != (model.latent_kind == "gaussian"):
-        return  # a setting of the other latents
-    config = FeaturesConfig(f"vae:{directory}", **SETTINGS[chosen])
+    settings = SETTINGS[model.latent_kind][chosen == "other"]
+    config = FeaturesConfig(f"vae:{directory}", **settings, encoder=encoder)
     features = create(config, SETTING)
-    for screen, posterior in zip(many_screens, posteriors, strict=True):
+    for screen, posterior in zip(many_screens[: SCREENS[encoder]], posteriors, strict=False):
         bits = latents.bits(model, posterior, config.threshold, config.quantisation_bits)
         expected = np.flatnonzero(bits)
         atoms = features.atoms(seen(screen), None)
@@ -126,12 +127,16 @@ def to_an_edge(model, config, posterior):
     return np.repeat(distances, config.quantisation_bits)
 
 
-def test_sampled_features_have_the_network_s_probabilities(saved, many_screens, posteriors):
+@pytest.mark.parametrize("encoder", ["patches", "xla"])
+def test_sampled_features_have_the_network_s_probabilities(
+    saved, many_screens, posteriors, encoder
+):
     model, _, directory = saved
     if model.latent_kind == "gaussian":
-        return
-    features = create(FeaturesConfig(f"vae:{directory}", sample_features=True), SETTING)
-    for screen, posterior in zip(many_screens[:10], posteriors, strict=False):
+        pytest.skip("Gaussian latents are not sampled")
+    config = FeaturesConfig(f"vae:{directory}", sample_features=True, encoder=encoder)
+    features = create(config, SETTING)
+    for screen, posterior in zip(many_screens[: SCREENS[encoder]], posteriors, strict=False):
         digest = vae._digest(screen.ravel().view(np.uint64)).tobytes()
         draws = np.random.default_rng(int.from_bytes(digest)).random(posterior.size)
         chances = 1 / (1 + np.exp(-posterior.ravel().astype(np.float64)))
@@ -224,6 +229,13 @@ def test_sampled_features_depend_on_the_screen_alone(small, real_screens):
     assert first[0] != thresholded.atoms(seen(a), None).tolist()
 
 
+def test_sampling_gaussian_latents_is_refused_in_a_sentence(tmp_path):
+    model = MODELS["15x15x5"]
+    models.save_model(tmp_path, model, variables_of(model), {"game": "Pong"})
+    with pytest.raises(UserError, match="sample_features needs Bernoulli latents"):
+        create(FeaturesConfig(f"vae:{tmp_path}", sample_features=True), SETTING)
+
+
 def test_width_two_plays_with_a_vae(small):
     config = EpisodeConfig(
         AtariConfig("Pong"),
@@ -240,6 +252,41 @@ def test_a_record_names_the_model_by_its_digest_not_by_its_place(small):
     moved = small.rename(small.parent / "elsewhere")
     again = EpisodeConfig(AtariConfig("Pong"), features=FeaturesConfig(f"vae:{moved}"))
     assert again.identified().features.features == named
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"), [("auto", "patches"), ("patches", "patches"), ("xla", "xla")]
+)
+def test_a_record_says_which_encoder_was_used(small, asked, used):
+    features = FeaturesConfig(f"vae:{small}", encoder=asked)
+    assert EpisodeConfig(AtariConfig("Pong"), features=features).identified().features.encoder == (
+        used
+    )
+
+
+def test_the_record_of_other_features_leaves_the_encoder_open():
+    config = EpisodeConfig(AtariConfig("Pong"), features=FeaturesConfig("bprost"))
+    assert config.identified().features.encoder == "auto"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"features": "bprost", "encoder": "xla"},
+            "an encoder changes nothing for --features=bprost; "
+            "leave --encoder out, or use --features=vae",
+        ),
+        (
+            {"features": "vae", "encoder": "patch"},
+            "unknown encoder 'patch'; did you mean 'patches'?",
+        ),
+    ],
+)
+def test_an_encoder_that_is_unknown_or_unused_is_refused_in_a_sentence(settings, sentence):
+    with pytest.raises(UserError) as refused:
+        FeaturesConfig(**settings)
+    assert str(refused.value) == sentence
 
 
 def test_a_model_of_another_game_is_used_with_a_warning(small):

@@ -48,6 +48,9 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, wo
     assert planner["memory"]["Pong"]["decisions"] == [0, 1, 2, 3, 4]
     assert set(results["scaling"]) == {"emulators", "budgets"}
     assert results["features"]["milliseconds"]["Pong"]["vae"]["new"] > 0
+    encoders = results["features"]["encoders"]["Pong"]
+    assert encoders["patches"]["1"] > 0
+    assert set(encoders["xla"]) == {"1", "2", "4", "8", "16"}
     assert "| VAE-IW, one emulator, of the emulator bound | 0.60 | 0.95 |" in done.stdout
     assert (workdir / "benchmark.png").read_bytes().startswith(b"\x89PNG")
 

@@ -90,7 +90,7 @@ def test_a_worker_that_hangs_is_killed_after_a_limit(pool):
     assert workers.replaced == 1
 
 
-def test_a_step_no_worker_survives_is_blamed(pool):
+def test_a_step_no_worker_survives_is_an_error_that_names_the_game(pool):
     workers = pool(1)
     snapshot, action, _ = questions(1)[0]
     workers.ask(snapshot._replace(state=b"no state of an emulator" * 100), action)
@@ -116,7 +116,7 @@ def test_a_worker_whose_planner_was_killed_leaves():
     deadline = time.monotonic() + 20
     while Path(f"/proc/{pid}").exists():
         if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            break  # gone, though nobody has taken note
+            break  # ended, though not yet reaped
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -155,3 +155,49 @@ def test_a_game_does_not_depend_on_how_many_emulators_step_it_nor_on_their_death
     assert play(1, config) == expected
     assert play(3, config) == expected
     assert play(2, config, disturb=True) == expected
+
+
+@pytest.mark.parametrize(("cores", "rollouts", "processes"), [(1, 1, 0), (2, 6, 2), (32, 6, 5)])
+def test_more_cores_do_not_put_more_rollouts_in_flight_than_a_planner_can_use(
+    cores, rollouts, processes
+):
+    assert emulators.default_rollouts_in_flight(cores) == rollouts
+    assert emulators.default_emulators(rollouts, cores) == processes
+
+
+def test_answers_that_have_arrived_are_seen_before_they_are_asked_for(pool):
+    workers, asked = pool(2), questions(6)
+    for snapshot, action, _ in asked:
+        workers.ask(snapshot, action)
+    seen = []
+    deadline = time.monotonic() + 20
+    while len(seen) < len(asked):
+        seen = workers.arrived()
+        assert time.monotonic() < deadline
+    for transition, (_, _, expected) in zip(seen, asked, strict=True):
+        assert same(transition, expected)
+        assert same(workers.answer()[0], expected)
+    assert workers.arrived() == []
+
+
+def test_a_world_prefetches_what_it_is_asked_for_and_whatever_has_arrived(pool):
+    asked = questions(5)
+    calls = []
+
+    def atoms(snapshot, previous):
+        calls.append(("atoms", [snapshot.state]))
+        return np.zeros(0, np.int32)
+
+    def prefetch(snapshots):
+        calls.append(("prefetch", [snapshot.state for snapshot in snapshots]))
+
+    world = emulators.PooledWorld(pool(2), atoms, prefetch)
+    for snapshot, action, _ in asked:
+        world.ask(snapshot, action)
+    expected = [transition.snapshot.state for _, _, transition in asked]
+    for i in range(len(asked)):
+        world.answer()
+        (first, waiting), (then, state) = calls[-2:]
+        assert (first, then) == ("prefetch", "atoms")
+        assert waiting[0] == state[0] == expected[i]
+        assert set(waiting) <= set(expected[i:])

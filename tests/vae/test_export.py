@@ -59,3 +59,10 @@ def test_the_encoder_is_lowered_in_full_precision(platform, dtype):
     assert all(line.count("precision HIGHEST") == 2 for line in convolutions)
     assert "bf16" not in text
     assert "(8x563xui8>" in text.replace("tensor<", "(")  # the packed bits of 15 x 15 x 20 features
+
+
+@pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
+def test_the_compiler_knows_the_encoder_s_options(platform):
+    options = encoding.compiler_options(platform)
+    assert jax.jit(lambda x: x + 1, compiler_options=options)(1) == 2
+    assert ("xla_gpu_deterministic_ops" in options) == (platform == "gpu")

@@ -1,9 +1,14 @@
-"""What each feature set costs per screen: one never seen before, and one seen again."""
+"""What each feature set costs per screen: one never seen before, and one seen again.
+
+A VAE's encoders are measured apart: `patches`, screen by screen in the order of the lookahead, for what it costs
+depends on the screens before; and `xla` in batches, for what it costs depends on their size.
+"""
 
 import time
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
@@ -12,11 +17,16 @@ from vaeiw_jax.atari import AtariConfig, Snapshot
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements, geometric_mean
-from vaeiw_jax.features import FeaturesConfig, FeatureSetEntry, Setting
+from vaeiw_jax.features import FeaturesConfig, FeatureSetEntry, Setting, encoders
+from vaeiw_jax.features.encoders import Encoder
+from vaeiw_jax.models import load_model, model_directory
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.vae import codes
 
-SUITE, PART = "features", "milliseconds"
+SUITE, PART, ENCODERS = "features", "milliseconds", "encoders"
+XLA_BATCHES = 4
+"""Batches of the largest size that `xla` is timed with."""
 
 
 def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
@@ -24,11 +34,45 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
     with tqdm(results.missing(SUITE, PART, config.game_names), desc=SUITE, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
-            vae, origin = models.find_or_train(game, workdir / "vaes")
+            shipped_or_trained, origin = models.find_or_train(game, workdir / "vaes")
             pairs = _lookahead(game, config.decisions)
-            sets = {entry.name: vae if entry.takes_directory else entry.name for entry in _sets()}
+            sets = {
+                entry.name: shipped_or_trained if entry.takes_directory else entry.name
+                for entry in _sets()
+            }
             measured = {name: _milliseconds(game, which, pairs) for name, which in sets.items()}
             results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": origin})
+    _measure_encoders(config, workdir, results)
+
+
+def _measure_encoders(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
+    """Milliseconds per new screen of both encoders, `xla` with every batch size it is compiled for."""
+    with tqdm(results.missing(SUITE, ENCODERS, config.game_names), ENCODERS, unit=" games") as bar:
+        for game in bar:
+            bar.set_postfix_str(game)
+            name, _ = models.find_or_train(game, workdir / "vaes")
+            screens = np.stack([seen.screen for seen, _ in _lookahead(game, config.decisions)])
+            model, variables = load_model(model_directory(name, game))
+            arguments = model, variables, screens[0].shape, codes.edges(model)
+            some = screens[: encoders.BATCH_SIZES[-1] * XLA_BATCHES]
+            xla = encoders.XLAEncoder(*arguments)
+            measured = {
+                "patches": {"1": _per_screen(encoders.PatchEncoder(*arguments), screens, 1)}
+            }
+            measured["xla"] = {
+                str(size): _per_screen(xla, some, size) for size in encoders.BATCH_SIZES
+            }
+            results.put(SUITE, ENCODERS, game, measured | {"device": jax.devices()[0].device_kind})
+
+
+def _per_screen(encoder: Encoder, screens: np.ndarray, size: int) -> float:
+    """Milliseconds per screen, uint8[n, rows, columns], in batches of a size; a first batch is not timed."""
+    batches = [screens[i : i + size] for i in range(0, len(screens) - size + 1, size)]
+    encoder.features(batches[-1])  # whatever is compiled is compiled now
+    start = time.perf_counter()
+    for batch in batches[:-1] or batches:
+        encoder.features(batch)
+    return 1e3 * (time.perf_counter() - start) / (size * max(1, len(batches) - 1))
 
 
 def _sets() -> list[FeatureSetEntry]:
@@ -79,4 +123,19 @@ def means(results: Measurements) -> dict[str, dict[str, float]]:
         }
         for name in (entry.name for entry in _sets())
         if all(name in game for game in games.values())
+    }
+
+
+def encoder_means(results: Measurements) -> dict[str, dict[str, float]]:
+    """By encoder and batch size, the geometric means over the games of the milliseconds per new screen."""
+    games: dict[str, Any] = results.of(SUITE, ENCODERS)
+    if not games:
+        return {}
+    first = next(iter(games.values()))
+    return {
+        name: {
+            size: geometric_mean(game[name][size] for game in games.values())
+            for size in first[name]
+        }
+        for name in ("patches", "xla")
     }

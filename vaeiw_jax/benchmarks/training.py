@@ -93,7 +93,7 @@ def _torch_step(config: TrainConfig, channels_last: bool) -> Callable[[], None]:
 
 
 def medians(results: Measurements) -> dict[str, dict[str, float]]:
-    """The median seconds of a step, by model and batch, then by who took it."""
+    """The median seconds of a step, by model and batch, then by implementation."""
     return {
         name: {each: statistics.median(times) for each, times in measured["seconds"].items()}
         for name, measured in results.of(SUITE, PART).items()

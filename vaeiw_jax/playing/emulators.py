@@ -2,7 +2,7 @@
 
 A worker reads questions (a state and an action) from its standard input and writes answers to its standard output, as
 the structs below. States and screens go through memory that both sides share. It keeps nothing from one question to the
-next: whoever dies or hangs is replaced by another, who is asked the same again.
+next: a worker that dies or hangs is replaced by another, which is given the same questions.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _ANSWER = struct.Struct("=dd?iqIHH")
 _RAM_BYTES = 128
 
 _READY = b"ready"
-"""What a worker says first."""
+"""What a worker writes when it has started."""
 
 _AHEAD = 2
 """Questions a worker may have: one it works on and one that waits."""
@@ -46,12 +46,18 @@ _SLOT_BYTES = 2**17
 RAM, one after another. The slot is free again when the answer was taken, for no more than `_AHEAD` are under way."""
 
 _TRIES = 3
-"""Workers that may fail at the same question before it is blamed."""
+"""Workers that may fail at the same question before the game is given up with an error."""
+
+
+ROLLOUTS_IN_FLIGHT = 6
+"""Rollouts that keep the planner busy. More would keep more emulators busy, whose answers the planner could not take
+any sooner, and every one costs depth: rollouts begun side by side do not know what the others will find, and spread out
+where one alone would go on (docs/benchmarks.md has the measurements)."""
 
 
 def default_rollouts_in_flight(cores: int) -> int:
-    """How many rollouts keep so many cores busy, where the clock decides what is found in any case."""
-    return 3 * cores if cores > 1 else 1
+    """How many rollouts to have in flight where the clock decides what is found in any case."""
+    return ROLLOUTS_IN_FLIGHT if cores > 1 else 1
 
 
 def default_emulators(rollouts_in_flight: int, cores: int) -> int:
@@ -60,12 +66,12 @@ def default_emulators(rollouts_in_flight: int, cores: int) -> int:
 
 
 class EmulatorPool:
-    """Workers with one emulator each. Answers come in the order of the questions, whoever found them.
+    """Workers with one emulator each. Answers come in the order of the questions, whichever worker found them.
 
     Args:
       config: the game.
       number: of workers.
-      hang_seconds: a worker that is silent for so long is killed.
+      hang_seconds: a worker that is silent for this long is killed.
     """
 
     def __init__(self, config: AtariConfig, number: int, hang_seconds: float = 20.0):
@@ -75,7 +81,7 @@ class EmulatorPool:
         self._selector = selectors.DefaultSelector()
         self._waiting: deque[_Question] = deque()
         self._questions: deque[_Question] = deque()
-        self._workers = [self._hire() for _ in range(number)]
+        self._workers = [self._start_worker() for _ in range(number)]
 
     def ask(self, snapshot: Snapshot, action: int) -> None:
         question = _Question(snapshot.state, action)
@@ -126,7 +132,7 @@ class EmulatorPool:
         self._assign()
         return bool(ready)
 
-    def _hire(self) -> "_Worker":
+    def _start_worker(self) -> "_Worker":
         try:
             worker = _Worker(self._config)
         except EOFError as error:
@@ -135,7 +141,7 @@ class EmulatorPool:
         return worker
 
     def _replace(self, worker: "_Worker") -> None:
-        """Dismisses a worker that died or hangs; what it was asked will be asked again, first of all."""
+        """Replaces a worker that died or hangs; its questions go first in the queue."""
         self.replaced += 1
         self._selector.unregister(worker.answers)
         worker.kill()
@@ -146,7 +152,7 @@ class EmulatorPool:
                     f"{_TRIES} emulators of {self._config.game} in turn died or hung at the same step"
                 )
         self._waiting.extendleft(reversed(worker.questions))
-        self._workers[self._workers.index(worker)] = self._hire()
+        self._workers[self._workers.index(worker)] = self._start_worker()
 
     def close(self) -> None:
         for worker in self._workers:
@@ -211,7 +217,7 @@ class _Worker:
 
     def __init__(self, config: AtariConfig):
         self.questions: deque[_Question] = deque()
-        with _nameless_file() as shared:
+        with _anonymous_file() as shared:
             self._slots = mmap.mmap(shared, _AHEAD * _SLOT_BYTES)
             arguments = [json.dumps(configs.settings(config)), str(shared)]
             self._process = subprocess.Popen(
@@ -220,7 +226,7 @@ class _Worker:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # what is here must be in the pipe, where a selector sees it
                 pass_fds=[shared],
-                start_new_session=True,  # Ctrl-C is for the planner, who wants the last answers
+                start_new_session=True,  # Ctrl-C is for the planner, which needs the last answers
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -260,8 +266,8 @@ class _Worker:
 
 
 @contextlib.contextmanager
-def _nameless_file() -> Iterator[int]:
-    """A descriptor of a file to share, in memory where that goes; it is gone when nobody has it any more."""
+def _anonymous_file() -> Iterator[int]:
+    """A descriptor of a file to share, in memory where possible; it vanishes with its last descriptor."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("emulator")
     else:
@@ -275,10 +281,10 @@ def _nameless_file() -> Iterator[int]:
 
 
 def _read(pipe: IO[bytes], length: int) -> bytes:
-    """So many bytes of an unbuffered pipe, which were written at once."""
+    """Reads this many bytes from an unbuffered pipe, which were written at once."""
     data = pipe.read(length)
     if len(data) < length:
-        raise EOFError("the emulator is gone")
+        raise EOFError("the emulator process has ended")
     return data
 
 
@@ -306,10 +312,10 @@ def _work(config: AtariConfig, questions: IO[bytes], answers: IO[bytes], slots: 
         answers.write(_ANSWER.pack(reward, seconds, terminal, lives, snapshot.frame, *size))
 
 
-def _let_the_planner_go_first() -> None:
+def _yield_to_planner() -> None:
     """A worker that is asked something waits for its turn, as if it had been computing all along.
 
-    Otherwise, where all cores are busy, a question interrupts the planner who asks it.
+    Otherwise, where all cores are busy, a question interrupts the planner that asks it.
     """
     with contextlib.suppress(AttributeError, OSError):  # where there is no such policy
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
@@ -321,5 +327,5 @@ if __name__ == "__main__":
     os.dup2(2, 1)
     game, descriptor = sys.argv[1:]
     memory = mmap.mmap(int(descriptor), _AHEAD * _SLOT_BYTES)
-    _let_the_planner_go_first()
+    _yield_to_planner()
     _work(configs.from_settings(AtariConfig, json.loads(game)), sys.stdin.buffer, pipe, memory)

@@ -119,7 +119,19 @@ def _features_tables(measurements: Measurements) -> list[Table]:
         return []
     means = features.means(measurements).items()
     rows = [[name, f"{mean['new']:.3f}", f"{mean['again']:.3f}"] for name, mean in means]
-    return [_table(("features", "ms per new screen", "ms per screen seen before"), rows)]
+    tables = [_table(("features", "ms per new screen", "ms per screen seen before"), rows)]
+    encoders = features.encoder_means(measurements)
+    if encoders:
+        sizes = list(encoders["xla"])
+        games = measurements.of(features.SUITE, features.ENCODERS).values()
+        devices = ", ".join(sorted({game["device"] for game in games}))
+        titles = [f"ms per new screen, xla on {devices}", *(f"batches of {n}" for n in sizes)]
+        rows = [
+            [name, *(f"{by_size[size]:.2f}" if size in by_size else "" for size in sizes)]
+            for name, by_size in encoders.items()
+        ]
+        tables.append(_table(titles, rows))
+    return tables
 
 
 def _scaling_tables(measurements: Measurements) -> list[Table]:

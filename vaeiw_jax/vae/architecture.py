@@ -1,4 +1,4 @@
-"""The networks in numbers: what `networks.py` builds with JAX and `patches.py` computes without it."""
+"""The networks in numbers: what `networks.py` builds with JAX and `features/patches.py` computes without it."""
 
 from vaeiw_jax.vae.config import ModelConfig
 

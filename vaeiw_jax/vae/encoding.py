@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vaeiw_jax import frames
-from vaeiw_jax.vae import latents
+from vaeiw_jax.vae import convolutions, latents
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -45,3 +45,16 @@ def encode(
         posterior = cast(jax.Array, VAE(config).apply(variables, seen, False, method="encode"))
     features = latents.bits_at(config, posterior, edges)
     return Encoding(jnp.packbits(features, axis=1), latents.clearance(config, posterior, edges))
+
+
+def compiler_options(platform: str) -> dict[str, Any]:
+    """What to pass to `jax.jit(..., compiler_options=)` around `encode`.
+
+    On a GPU, XLA would time several algorithms for a convolution and choose the fastest, so that
+    rounding differs from one process to the next; with this option it does not.
+
+    Args:
+      platform: what `jax.default_backend()` gives.
+    """
+    determinism = {"xla_gpu_deterministic_ops": True} if platform == "gpu" else {}
+    return convolutions.compiler_options() | determinism

@@ -17,7 +17,7 @@ from vaeiw_jax.errors import UserError
 def connect(coordinator: str | None, num_processes: int | None, process_id: int | None) -> None:
     """Joins this process to the others of the run; call it before anything else touches JAX.
 
-    `coordinator` is the address host:port of process 0, or "auto" where the platform tells (a TPU
+    `coordinator` is the address host:port of process 0, or "auto" where the platform knows (a TPU
     slice, Slurm); without it the process stays alone.
     """
     if coordinator is None:
