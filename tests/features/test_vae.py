@@ -13,7 +13,7 @@ import pytest
 from vaeiw_jax import frames, models
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import FeaturesConfig, Setting, create, vae
+from vaeiw_jax.features import FeaturesConfig, Setting, check, create, vae
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.vae import codes, latents
@@ -285,7 +285,7 @@ def test_the_record_of_other_features_leaves_the_encoder_open():
 )
 def test_an_encoder_that_is_unknown_or_unused_is_refused_in_a_sentence(settings, sentence):
     with pytest.raises(UserError) as refused:
-        FeaturesConfig(**settings)
+        check(FeaturesConfig(**settings))
     assert str(refused.value) == sentence
 
 
