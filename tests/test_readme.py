@@ -4,13 +4,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+EXAMPLES = {path.name: path.read_text() for path in (ROOT / "examples").glob("*.py")}
 
 
-def test_the_examples_in_the_readme_run():
-    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert examples
-    for example in examples:
+def test_the_readme_shows_every_example_as_it_is():
+    assert [name for name, text in EXAMPLES.items() if text not in BLOCKS] == []
+
+
+def test_what_else_the_readme_shows_runs():
+    others = [block for block in BLOCKS if block not in EXAMPLES.values()]
+    assert others
+    for block in others:
         done = subprocess.run(
-            [sys.executable, "-c", example], capture_output=True, text=True, cwd=ROOT
+            [sys.executable, "-c", block], capture_output=True, text=True, cwd=ROOT
         )
         assert done.returncode == 0, done.stderr
