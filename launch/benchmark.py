@@ -18,14 +18,14 @@ from absl import flags
 from launch import command
 from vaeiw_jax.benchmarks import features, planner, scaling, training
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results
+from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import unknown
-from vaeiw_jax.reports.benchmark_picture import draw
+from vaeiw_jax.reports import benchmark_report
 
 SUITES = {"planner": planner, "features": features, "scaling": scaling, "train": training}
 
 _SUITE = flags.DEFINE_string("suite", "planner", f"what to measure: some of {','.join(SUITES)}")
-_WORKDIR = flags.DEFINE_string("workdir", "runs/benchmark", "where the results are")
+_WORKDIR = flags.DEFINE_string("workdir", "runs/benchmark", "where the measurements are")
 _AGAIN = flags.DEFINE_boolean("again", False, "measure again what was measured before")
 command.define_flags(BenchmarkConfig)
 
@@ -37,11 +37,12 @@ def main() -> None:
             raise unknown("suite", name, SUITES)
     config = command.read_flags(BenchmarkConfig)
     workdir = Path(_WORKDIR.value)
-    results = Results(workdir, again=_AGAIN.value)
+    measurements = Measurements(workdir, again=_AGAIN.value)
     for name in names:
-        SUITES[name].measure(config, workdir, results)
-        print(f"\n{SUITES[name].report(results)}\n", flush=True)
-    print(f"written: {results.path}\npicture: {draw(results, workdir)}")
+        SUITES[name].measure(config, workdir, measurements)
+        print(f"\n{benchmark_report.to_markdown(name, measurements)}\n", flush=True)
+    picture = benchmark_report.draw(measurements, workdir)
+    print(f"written: {measurements.path}\npicture: {picture}")
 
 
 if __name__ == "__main__":

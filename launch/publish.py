@@ -12,7 +12,7 @@ from absl import flags
 from launch import command
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.reports import model_card
 
 _RUN = flags.DEFINE_string(

@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source launch/environment.sh ""
 
 WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart}
+python -m vaeiw_jax.features # compiles what is not compiled yet, so that the game does not wait for it
 python -m launch.play --game=MsPacman --features=vae --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
 [ -e "$WORKDIR/inside/index.html" ] ||
   python -m launch.inspect --checkpoint=checkpoints/MsPacman --run="$WORKDIR" --fresh_tree --num_screens=150 \

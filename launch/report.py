@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from launch import command
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.experiments.evaluation_results import Results
+from vaeiw_jax.experiments.evaluation_results import EvaluationResults
 from vaeiw_jax.playing import video
 from vaeiw_jax.reports import evaluation_report
 
@@ -26,7 +26,7 @@ _VIDEOS = flags.DEFINE_integer(
 )
 
 
-def film(results: Results, number: int) -> None:
+def film(results: EvaluationResults, number: int) -> None:
     runs = [run for run in results.played if run.seed < results.config.seed + number]
     for run in tqdm(runs, "videos", unit=" runs", disable=not runs):
         video.film(run.job.run, run.config)
@@ -38,7 +38,7 @@ def main() -> None:
     if _VIDEOS.value < 0:
         raise UserError(f"--videos must be 0 or more, not {_VIDEOS.value}")
     workdir = Path(_WORKDIR.value)
-    results = Results(workdir)
+    results = EvaluationResults(workdir)
     if not results.played:
         raise UserError(f"{workdir} holds no finished run yet; see --status of launch.evaluate")
     film(results, _VIDEOS.value)

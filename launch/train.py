@@ -10,6 +10,7 @@ from pathlib import Path
 from absl import flags
 
 from launch import command
+from vaeiw_jax import compilation
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.training.checkpoints import quiet_orbax
 from vaeiw_jax.training.loop import CONFIG, TrainConfig, train
@@ -31,6 +32,7 @@ def main() -> int | None:
     if _WORKDIR.value is None:
         raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")
     workdir = Path(_WORKDIR.value)
+    compilation.fit_threads()
     sharding.connect(_COORDINATOR.value, _NUM_PROCESSES.value, _PROCESS_ID.value)
     if not _RESUME.value and sharding.is_primary() and (workdir / CONFIG).exists():
         raise UserError(f"{workdir} holds a run already; choose another --workdir, or resume it")

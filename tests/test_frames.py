@@ -52,8 +52,8 @@ def test_a_frame_does_not_depend_on_its_batch_nor_on_compilation() -> None:
 
 def test_noise_gives_exact_sums_whatever_the_order() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (2, 210, 160), dtype=np.uint8)
-    rows, row_sums = frames._resize_weights(210)
-    columns, column_sums = frames._resize_weights(160)
+    rows, row_sums = frames.resize_weights(210)
+    columns, column_sums = frames.resize_weights(160)
     exact = rows.astype(np.int64) @ frames.GREY[noise].astype(np.int64) @ columns.T.astype(np.int64)
     assert exact.max() < 2**24
     scale = (1 / (255.0 * np.outer(row_sums, column_sums))).astype(np.float32)

@@ -8,8 +8,8 @@ import pytest
 from tests.random_play import random_screens
 from vaeiw_jax import atari, models
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.features.vae import SHIPPED
 from vaeiw_jax.inspection import encoding
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.reports import model_card
 
@@ -41,7 +41,7 @@ def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game)
     model, variables = models.load_model(directory)
     screens = random_screens(atari.rom_id(game), 40, seed=7)[10:]
     frames = ScreenSet(game, screens)
-    encoded = encoding.encode(model, directory, FeaturesConfig("vae"), frames)
+    encoded = encoding.encode(model, FeaturesConfig("vae"), frames)
     different = len(np.unique(screens, axis=0))
     assert len(np.unique(encoded.bits, axis=0)) >= 0.9 * different
     decoded = encoding.decode(model, variables, encoded, np.arange(len(screens)))

@@ -52,8 +52,8 @@ def from_screens(screens: "jax.Array | np.ndarray") -> "jax.Array":
     import jax
     import jax.numpy as jnp
 
-    rows, row_sums = _resize_weights(screens.shape[-2])
-    columns, column_sums = _resize_weights(screens.shape[-1])
+    rows, row_sums = resize_weights(screens.shape[-2])
+    columns, column_sums = resize_weights(screens.shape[-1])
     grey = jnp.asarray(GREY)[screens]
     sums = jnp.einsum(
         "fr,...rc,gc->...fg", rows, grey, columns, precision=jax.lax.Precision.HIGHEST
@@ -63,7 +63,7 @@ def from_screens(screens: "jax.Array | np.ndarray") -> "jax.Array":
 
 
 @functools.cache
-def _resize_weights(size: int) -> tuple[np.ndarray, np.ndarray]:
+def resize_weights(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Weights of the resize, whole numbers in float32[128, size], and their sums float32[128].
 
     Output pixel i is centred on (i + 1/2) * size / 128 and weighs input pixels by a triangle that

@@ -2,9 +2,13 @@
 
 config.json        which autoencoder, and what is known about it
 weights-....npz    its variables, compressed; config.json holds their digest
+
+Those that come with the project are in `checkpoints`, one folder per game: package data in an installation, and in a
+checkout a link to the folder at its top level.
 """
 
 import hashlib
+import importlib.resources
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +21,30 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 
+SHIPPED = Path(str(importlib.resources.files("vaeiw_jax") / "checkpoints")).resolve()
+"""The trained models that come with the project, one folder per game."""
+
 CONFIG = "config.json"
 FORMAT = "vaeiw_jax model 1"
+
+
+def shipped_games() -> list[str]:
+    """The games that a trained model comes with."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
+
+
+def model_directory(name: str, game: str) -> Path:
+    """Where the model is that `vae` or `vae:DIRECTORY` names; a training run's directory will do."""
+    _, _, given = name.partition(":")
+    if given:
+        directory = Path(given)
+        return directory / "model" if (directory / "model").is_dir() else directory
+    if game not in shipped_games():
+        raise UserError(
+            f"no VAE of {game} comes with the project (there is {', '.join(shipped_games()) or 'none'}); train one "
+            "and use --features=vae:DIRECTORY"
+        )
+    return SHIPPED / game
 
 
 def save_model(

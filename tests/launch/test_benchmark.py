@@ -7,7 +7,7 @@ import pytest
 from tests.features.test_vae import variables_of
 from vaeiw_jax import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results
+from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -53,13 +53,13 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, wo
 
 
 def test_what_was_measured_is_not_measured_again_unless_asked_for(tmp_path):
-    first = Results(tmp_path)
+    first = Measurements(tmp_path)
     assert first.missing("planner", "rates", ["Pong", "Alien"]) == ["Pong", "Alien"]
     first.put("planner", "rates", "Pong", {"rate": 1.0})
-    later = Results(tmp_path)
+    later = Measurements(tmp_path)
     assert later.of("planner", "rates") == {"Pong": {"rate": 1.0}}
     assert later.missing("planner", "rates", ["Pong", "Alien"]) == ["Alien"]
-    again = Results(tmp_path, again=True)
+    again = Measurements(tmp_path, again=True)
     assert again.missing("planner", "rates", ["Pong", "Alien"]) == ["Pong", "Alien"]
     again.put("planner", "rates", "Pong", {"rate": 2.0})
     assert again.missing("planner", "rates", ["Pong", "Alien"]) == ["Alien"]

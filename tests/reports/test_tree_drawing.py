@@ -49,4 +49,4 @@ def test_the_drawing_has_every_node_once(record):
     replanned = decision.replan(record(), None, 3)
     numbers = re.findall(r'data-node="(\d+)"', tree_drawing.svg(replanned))
     assert sorted(map(int, numbers)) == list(range(replanned.tree.size))
-    assert tree_drawing.figure(replanned).startswith(b"\x89PNG")
+    assert tree_drawing.png(replanned).startswith(b"\x89PNG")

@@ -48,9 +48,12 @@ def test_loss_and_gradients_of_a_model_do_not_depend_on_the_rewriting(monkeypatc
     config = pairs.MODELS["15x15"]
     variables = pairs.variables_of(pairs.reference(config), config)
     frames, noise = pairs.inputs(config, seed=1)
+    forms = {name: getattr(convolutions, name) for name in ("conv", "conv_transpose")}
 
     def loss_and_gradients(rewritten: bool):
-        monkeypatch.setattr(convolutions, "rewritten_by_default", lambda: rewritten)
+        for name in ("conv", "conv_transpose"):
+            form = functools.partial(forms[name], rewritten=rewritten)
+            monkeypatch.setattr(convolutions, name, form)
         # In evaluation, where no statistics of a batch of two amplify rounding.
         return jax.jit(
             jax.value_and_grad(

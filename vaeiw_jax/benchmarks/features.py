@@ -11,25 +11,28 @@ from vaeiw_jax import features
 from vaeiw_jax.atari import AtariConfig, Snapshot
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results, geometric_mean
-from vaeiw_jax.features import FeaturesConfig, Setting
+from vaeiw_jax.benchmarks.measurements import Measurements, geometric_mean
+from vaeiw_jax.features import FeaturesConfig, FeatureSetEntry, Setting
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
 SUITE, PART = "features", "milliseconds"
-SETS = ("basic", "bpros", "bprost", "ram", "vae")
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
     """Measures the games that are not in the results yet."""
     with tqdm(results.missing(SUITE, PART, config.game_names), desc=SUITE, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
             vae, origin = models.find_or_train(game, workdir / "vaes")
             pairs = _lookahead(game, config.decisions)
-            sets = {name: vae if name == "vae" else name for name in SETS}
+            sets = {entry.name: vae if entry.takes_directory else entry.name for entry in _sets()}
             measured = {name: _milliseconds(game, which, pairs) for name, which in sets.items()}
             results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": origin})
+
+
+def _sets() -> list[FeatureSetEntry]:
+    return [entry for entry in features.FEATURE_SETS.values() if entry.benchmarked]
 
 
 def _lookahead(game: str, decisions: int) -> list[tuple[Snapshot, Snapshot]]:
@@ -66,7 +69,7 @@ def _milliseconds(game: str, name: str, pairs: list[tuple[Snapshot, Snapshot]]) 
     }
 
 
-def means(results: Results) -> dict[str, dict[str, float]]:
+def means(results: Measurements) -> dict[str, dict[str, float]]:
     """By feature set, the geometric means over the games."""
     games: dict[str, Any] = results.of(SUITE, PART)
     return {
@@ -74,15 +77,6 @@ def means(results: Results) -> dict[str, dict[str, float]]:
             which: geometric_mean(game[name][which] for game in games.values())
             for which in ("new", "again")
         }
-        for name in SETS
+        for name in (entry.name for entry in _sets())
+        if all(name in game for game in games.values())
     }
-
-
-def report(results: Results) -> str:
-    """A table in Markdown."""
-    if not results.of(SUITE, PART):
-        return ""
-    lines = ["| features | ms per new screen | ms per screen seen before |", "|---|---|---|"]
-    for name, mean in means(results).items():
-        lines.append(f"| {name} | {mean['new']:.3f} | {mean['again']:.3f} |")
-    return "\n".join(lines)

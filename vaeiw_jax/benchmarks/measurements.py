@@ -15,7 +15,7 @@ FILE = "benchmark.json"
 PICTURE = "benchmark.png"
 
 
-class Results:
+class Measurements:
     """The measurements in a work directory.
 
     They are found by suite, part and name, such as `planner`, `rates`, `Pong`. A benchmark that was killed goes on with

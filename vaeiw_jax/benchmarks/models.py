@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vaeiw_jax import compilation
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.collecting import CollectConfig, collect
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.training import checkpoints
 from vaeiw_jax.training.loop import train
-from vaeiw_jax.vae import compilation
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 

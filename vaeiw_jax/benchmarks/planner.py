@@ -11,19 +11,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from vaeiw_jax.benchmarks import models
-from vaeiw_jax.benchmarks.config import PLANNER_PARTS, BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results, geometric_mean
-from vaeiw_jax.benchmarks.others import DISTURBED, Others
+from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.measurements import Measurements
+from vaeiw_jax.benchmarks.others import Others
 from vaeiw_jax.benchmarks.players import Player, Way
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
-from vaeiw_jax.playing.episodes import LATE_SECONDS
+from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 
 SUITE = "planner"
 OPENING_NODES = 20
@@ -53,7 +53,7 @@ def ways(game: str, vae: str) -> dict[str, Way]:
     }
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
     """Measures the parts asked for that are not in the results yet, game by game."""
     parts: dict[str, Callable[[BenchmarkConfig, str, str], dict[str, Any]]] = {
         "rates": _rates,
@@ -184,95 +184,6 @@ def _start(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     return {"first": seconds[0], "second": seconds[1]}
 
 
-class Row(NamedTuple):
-    """A line of the table."""
-
-    what: str
-    at_least: str
-    aim: str
-    measured: str
-
-
-def table(results: Results) -> list[Row]:
-    """What was measured beside what it should be."""
-    rows = []
-    rates = results.of(SUITE, "rates")
-    for name, what, at_least, aim in (
-        (ONE_EMULATOR, "VAE-IW, one emulator", "0.60", "0.95"),
-        (PARALLEL, "VAE-IW, parallel emulators", "1.00", "1.6"),
-        (BPROST, "RolloutIW with B-PROST, one emulator", "0.55", "0.9"),
-        (ONE_CORE, "VAE-IW on one core", "0.30", "0.6"),
-    ):
-        if rates:
-            ratio = geometric_mean(ratios(rates, name).values())
-            rows.append(Row(f"{what}, of the emulator bound", at_least, aim, f"{ratio:.2f}"))
-    if bprost := results.of(SUITE, "bprost"):
-        mean = geometric_mean(each["milliseconds"] for each in bprost.values())
-        rows.append(Row("B-PROST atoms of a new screen", "1.5 ms", "0.5 ms", f"{mean:.2f} ms"))
-    if growth := results.of(SUITE, "growth"):
-        for name in GROWING:
-            mean = geometric_mean(
-                each[name]["long"] / each[name]["short"] for each in growth.values()
-            )
-            short, long = next(iter(growth.values()))["seconds"]
-            most = max(each[name]["long_nodes"] for each in growth.values())
-            what = f"growth, {name}: nodes/s at {long:g} s a decision, of those at {short:g} s"
-            rows.append(Row(what, "0.8", "1.0", f"{mean:.2f} (at most {most:,} nodes)"))
-    if memory := results.of(SUITE, "memory"):
-        rows += _memory_rows(memory)
-    if start := results.of(SUITE, "start"):
-        worst = max(each["second"] for each in start.values())
-        rows.append(Row("start: to the end of the first decision", "10 s", "4 s", f"{worst:.1f} s"))
-    if rates:
-        late = sum(sum(each["late"].values()) for each in rates.values())
-        number = sum(sum(each["decisions"].values()) for each in rates.values())
-        what = f"decisions that end more than {1e3 * LATE_SECONDS:.0f} ms late"
-        rows.append(Row(what, "1%", "", f"{late / number:.1%} of {number:,}"))
-    return rows
-
-
-def _memory_rows(memory: dict[str, Any]) -> list[Row]:
-    last = max(each["player"][-1] + each["emulators"][-1] for each in memory.values())
-    player = max(each["player"][-1] for each in memory.values())
-    decisions = next(iter(memory.values()))["decisions"]
-    early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - EARLY))
-    grown = max(max(each["player"]) - max(each["player"][:early]) for each in memory.values())
-    measured = f"{player:.0f} MB, {last:.0f} MB with its emulators"
-    return [
-        Row(f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured),
-        Row(f"growth of its peak from decision {EARLY} on", "flat", "", f"{grown:+.0f} MB"),
-    ]
-
-
 def ratios(rates: dict[str, Any], name: str) -> dict[str, float]:
     """By game: nodes per second of a method, as a share of the emulator bound."""
     return {game: each["rates"][name] / each["rates"][BOUND] for game, each in rates.items()}
-
-
-def report(results: Results) -> str:
-    """The table, and the ratios of every game, as Markdown."""
-    lines = ["| what | at least | aim | measured |", "|---|---|---|---|"]
-    lines += ["| " + " | ".join(row) + " |" for row in table(results)]
-    disturbed = [
-        f"{part} of {game} ({each['others']:.0%})"
-        for part in PLANNER_PARTS
-        for game, each in results.of(SUITE, part).items()
-        if each["others"] > DISTURBED
-    ]
-    if disturbed:
-        lines += [
-            "",
-            f"The machine was not idle, others using a share of it, in {', '.join(disturbed)}.",
-        ]
-    rates = results.of(SUITE, "rates")
-    if rates:
-        methods = (ONE_EMULATOR, PARALLEL, BPROST, ONE_CORE)
-        lines += [
-            "",
-            "| game | nodes/s, " + BOUND + " | " + " | ".join(methods) + " |",
-            "|---" * 6 + "|",
-        ]
-        for game, each in rates.items():
-            shares = [f"{ratios(rates, name)[game]:.2f}" for name in methods]
-            lines.append(f"| {game} | {each['rates'][BOUND]:.0f} | {' | '.join(shares)} |")
-    return "\n".join(lines)

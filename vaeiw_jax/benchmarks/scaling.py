@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from vaeiw_jax.benchmarks import models, planner
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results
+from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.benchmarks.players import Player, Way
 from vaeiw_jax.cores import usable_cores
 
@@ -17,7 +17,7 @@ SUITE = "scaling"
 SECONDS = (0.1, 0.5, 2.0, 8.0, 32.0)
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
     """Measures what is not in the results yet: emulators and rollouts first, then budgets."""
     wanted = [
         (part, game)
@@ -71,36 +71,7 @@ def rate(player: Player, decisions: int, seconds: float) -> float:
     return float(sum(played["nodes"]) / sum(played["seconds"]))
 
 
-def report(results: Results) -> str:
-    """Tables in Markdown."""
-    parts = []
-    for game, measured in results.of(SUITE, "emulators").items():
-        parts.append(_grid(game, measured["rates"], measured["alone"]))
-    budgets = results.of(SUITE, "budgets")
-    if budgets:
-        seconds = next(iter(budgets.values()))["seconds"]
-        lines = [
-            "| nodes/s, by seconds a decision | " + " | ".join(f"{s:g}" for s in seconds) + " |"
-        ]
-        lines.append("|---" * (len(seconds) + 1) + "|")
-        for game, measured in budgets.items():
-            lines.append(f"| {game} | " + " | ".join(f"{r:.0f}" for r in measured["rates"]) + " |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
 def axes(rates: dict[str, float]) -> tuple[list[int], list[int]]:
     """The numbers of emulators, and of rollouts in flight, that were tried."""
     pairs = [tuple(map(int, key.split("x"))) for key in rates]
     return sorted({pair[0] for pair in pairs}), sorted({pair[1] for pair in pairs})
-
-
-def _grid(game: str, rates: dict[str, float], alone: dict[str, float]) -> str:
-    emulators, in_flight = axes(rates)
-    titles = [*(f"{n} in flight" for n in in_flight), "no planner, emulators alone"]
-    lines = [f"| {game}: nodes/s | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
-    for number in emulators:
-        cells = [rates.get(f"{number}x{n}") for n in in_flight] + [alone.get(f"{number}")]
-        shown = " | ".join("" if cell is None else f"{cell:.0f}" for cell in cells)
-        lines.append(f"| {number} emulator processes | {shown} |")
-    return "\n".join(lines)

@@ -12,7 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results
+from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.training.loop import TrainConfig, Trainer
 from vaeiw_jax.vae import steps
@@ -21,7 +21,7 @@ SUITE, PART = "train", "seconds"
 JAX, TORCH, CHANNELS_LAST = "jax", "PyTorch", "PyTorch, channels last"
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Results) -> None:
+def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
     """One step of Adam in JAX and in PyTorch, whose layout of images is tried both ways."""
     name = f"{config.model.latent}, batch {config.batch_size}"
     if not results.missing(SUITE, PART, [name]):
@@ -92,21 +92,9 @@ def _torch_step(config: TrainConfig, channels_last: bool) -> Callable[[], None]:
     return step
 
 
-def medians(results: Results) -> dict[str, dict[str, float]]:
+def medians(results: Measurements) -> dict[str, dict[str, float]]:
     """The median seconds of a step, by model and batch, then by who took it."""
     return {
         name: {each: statistics.median(times) for each, times in measured["seconds"].items()}
         for name, measured in results.of(SUITE, PART).items()
     }
-
-
-def report(results: Results) -> str:
-    """A table in Markdown per model."""
-    parts = []
-    for name, seconds in medians(results).items():
-        lines = [f"| a training step, {name} | seconds | jax / this |", "|---|---|---|"]
-        for each, median in seconds.items():
-            ratio = "" if each == JAX else f"{seconds[JAX] / median:.2f}"
-            lines.append(f"| {each} | {median:.3f} | {ratio} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from vaeiw_jax import durable
+from vaeiw_jax import durable, features
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.playing.collecting import CollectConfig
@@ -12,8 +12,6 @@ from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
-NODE_SECONDS = {"basic": 0.003, "bpros": 0.004, "bprost": 0.005, "ram": 0.003, "vae": 0.012}
-"""Seconds a new node takes on one core, emulator and features together, roughly."""
 ACTION_SECONDS = 0.003
 """Seconds an action takes where nothing is planned."""
 START_SECONDS = 5.0
@@ -60,11 +58,12 @@ def playing(config: EpisodeConfig) -> float:
 
 
 def _decision(config: EpisodeConfig) -> float:
-    if config.planner.planner == "random":
+    if not config.planner.search.looks_ahead:
         return ACTION_SECONDS
     limits = [config.planner.budget_seconds or math.inf]
     if config.planner.budget_nodes:
-        limits.append(config.planner.budget_nodes * NODE_SECONDS[config.features.kind])
+        node_seconds = features.lookup(config.features.features).node_seconds
+        limits.append(config.planner.budget_nodes * node_seconds)
     return ACTION_SECONDS + min(limits)
 
 

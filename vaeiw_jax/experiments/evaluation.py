@@ -12,10 +12,8 @@ from vaeiw_jax.configs import same_as
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
-from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig
-from vaeiw_jax.features.bprost import SETS as MASKABLE
-from vaeiw_jax.planning import PlannerConfig
-from vaeiw_jax.planning.config import PLANNERS
+from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig, lookup
+from vaeiw_jax.planning import SEARCHES, PlannerConfig
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import PROTOCOLS, EpisodeConfig
@@ -196,7 +194,7 @@ class EvaluationConfig:
         planners = _split(self.planner) or [PlannerConfig.planner]
         feature_sets = _split(self.features) or [FeaturesConfig.features]
         for kind, given, known in (
-            ("planner", planners, PLANNERS),
+            ("planner", planners, SEARCHES),
             ("feature set", feature_sets, FEATURE_SETS),
         ):
             for name in given:
@@ -222,8 +220,9 @@ class EvaluationConfig:
             "budget_seconds": None,
             kind: amount,
         }
-        vae = catalogue.DISCRETE if features == "vae" else None
-        title = f"{planner} {features}, {amount:g} {kind.removeprefix('budget_')}"
+        search, feature_set = SEARCHES[planner], FEATURE_SETS[features]
+        vae = catalogue.DISCRETE if feature_set.takes_directory else None
+        title = f"{search.title} {feature_set.title}, {amount:g} {kind.removeprefix('budget_')}"
         return Method(name, title, tuple(sorted(settings.items())), vae)
 
     def episode(self, method: Method, game: str, features: str | None = None) -> EpisodeConfig:
@@ -231,10 +230,8 @@ class EvaluationConfig:
         settings = PROTOCOLS[self.protocol] | dict(method.settings)
         settings |= {"game": game, "max_actions": self.max_actions}
         settings |= {"features": features} if features else {}
-        if (
-            settings.get("features", FeaturesConfig.features) not in MASKABLE
-            or method.name == "random"
-        ):
+        maskable = lookup(settings.get("features", FeaturesConfig.features)).maskable
+        if not maskable or method.name == "random":
             settings.pop("background_mask", None)
         return configs.from_settings(EpisodeConfig, settings, partial=True)
 

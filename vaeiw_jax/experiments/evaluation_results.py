@@ -13,7 +13,6 @@ from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job
-from vaeiw_jax.features import vae
 from vaeiw_jax.playing.episodes import EpisodeConfig
 
 PAPER_STEPS = 14_250 // 64 * 100
@@ -60,7 +59,7 @@ class Trained:
         return self.record["steps"] < 0.9 * PAPER_STEPS
 
 
-class Results:
+class EvaluationResults:
     """Everything in a work directory.
 
     Args:
@@ -96,20 +95,9 @@ class Results:
     def methods(self) -> dict[str, Method]:
         return {method.name: method for e in self.experiments for method in e.methods}
 
-    def runs(self, method: str, game: str, experiment: Experiment | None = None) -> list[Played]:
-        """By seed; only as many as the experiment asks for, if one is named."""
-        runs = sorted(self._by_method.get((method, game), []), key=lambda run: run.seed)
-        if experiment is None:
-            return runs
-        return [run for run in runs if run.seed < self.config.seed + experiment.runs_of(method)]
-
-    def scores(self, method: str, game: str, experiment: Experiment | None = None) -> list[float]:
-        return [run.score for run in self.runs(method, game, experiment)]
-
-    def means(self, method: str, experiment: Experiment) -> dict[str, float]:
-        """The mean score of each game that has any."""
-        scores = {game: self.scores(method, game, experiment) for game in experiment.games}
-        return {game: sum(values) / len(values) for game, values in scores.items() if values}
+    def runs(self, method: str, game: str) -> list[Played]:
+        """By seed."""
+        return sorted(self._by_method.get((method, game), []), key=lambda run: run.seed)
 
     def vae_of(self, run: Played) -> Trained | None:
         """The VAE a run was played with, trained here or shipped."""
@@ -117,9 +105,33 @@ class Results:
             return self.trained.get(run.job.needs[0])
         return _shipped(run.game) if run.record["config"]["features"].startswith("vae") else None
 
-    def statistic(self, method: str, game: str, name: str, experiment: Experiment) -> float | None:
+    def of(self, experiment: Experiment) -> "ExperimentResults":
+        return ExperimentResults(self, experiment)
+
+
+@dataclass(frozen=True)
+class ExperimentResults:
+    """What was recorded for one experiment: as many runs of its methods and games as it asks for."""
+
+    evaluation: EvaluationResults
+    experiment: Experiment
+
+    def runs(self, method: str, game: str) -> list[Played]:
+        """By seed."""
+        last = self.evaluation.config.seed + self.experiment.runs_of(method)
+        return [run for run in self.evaluation.runs(method, game) if run.seed < last]
+
+    def scores(self, method: str, game: str) -> list[float]:
+        return [run.score for run in self.runs(method, game)]
+
+    def means(self, method: str) -> dict[str, float]:
+        """The mean score of each game that has any."""
+        scores = {game: self.scores(method, game) for game in self.experiment.games}
+        return {game: sum(values) / len(values) for game, values in scores.items() if values}
+
+    def statistic(self, method: str, game: str, name: str) -> float | None:
         """The mean over runs of a mean over decisions, such as `mean_expanded_nodes`."""
-        runs = self.runs(method, game, experiment)
+        runs = self.runs(method, game)
         if not runs:
             return None
         return sum(run.record["decisions"][name] for run in runs) / len(runs)
@@ -129,7 +141,7 @@ class Results:
 def _shipped(game: str) -> Trained | None:
     """The VAE of a game that comes with the project; its steps are those to its best validation."""
     try:
-        directory = vae.model_directory("vae", game)
+        directory = models.model_directory("vae", game)
         description = models.model_description(directory)
         steps = (description["about"].get("validation") or {}).get("step", 0)
     except (UserError, KeyError):

@@ -129,7 +129,7 @@ class Job:
     def timed(self) -> bool:
         """Whether its result depends on having its cores for itself."""
         episode = getattr(self.config, "episode", None)
-        if episode is None or episode.planner.planner == "random":
+        if episode is None or not episode.planner.search.looks_ahead:
             return False
         return episode.planner.budget_seconds is not None
 

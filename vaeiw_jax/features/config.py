@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, unknown
+
+ENCODERS = ("auto", "xla", "patches")
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,8 @@ class FeaturesConfig:
     features: str = field(
         default="bprost",
         metadata={
-            "help": "basic, bpros, bprost or ram; vae for the shipped VAE of the game, vae:DIRECTORY for another"
+            "help": "basic, bpros, bprost or ram; vae for the shipped VAE of the game, vae:DIRECTORY for another; "
+            "package.module:CLASS for your own"
         },
     )
     background_mask: bool = field(
@@ -33,8 +36,21 @@ class FeaturesConfig:
     quantisation_bits: int = field(
         default=4, metadata={"help": "vae, Gaussian: bits that number the bin of a latent's mean"}
     )
+    encoder: str = field(
+        default="auto",
+        metadata={
+            "help": "vae: xla for a GPU or TPU, patches for a CPU, auto for the one that suits the machine"
+        },
+    )
 
     def __post_init__(self) -> None:
+        if self.encoder not in ENCODERS:
+            raise unknown("encoder", self.encoder, ENCODERS)
+        if self.encoder != "auto" and self.kind != "vae":
+            raise UserError(
+                f"an encoder changes nothing for --features={self.features}; "
+                "leave --encoder out, or use --features=vae"
+            )
         if not 0 < self.threshold < 1:
             raise UserError(f"threshold must be above 0 and below 1, not {self.threshold}")
         if not 1 <= self.quantisation_bits <= 8:

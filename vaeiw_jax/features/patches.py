@@ -1,4 +1,4 @@
-"""Compiled loops of the fast encoder: which patches of a screen are new, and what the network makes of those.
+"""Compiled loops of the CPU encoder: which patches of a screen are new, and what the network makes of those.
 
 A layer's output at a position is a function of a patch of the layer below. So every distinct patch that was ever seen
 gets a number, and its output is computed once: an image becomes a grid of such numbers, *ids*, and a patch of the layer

@@ -1,17 +1,17 @@
 """What a trained encoder makes of a screen: atoms.
 
-They follow from the posterior that `FastEncoder` computes, in float32 and whatever arithmetic the model was trained
-with. It is a function of screen and model to the last bit: neither what was encoded before, nor threads, nor the number
-of cores change it. From that of the network as XLA compiles it, it differs by rounding, so that a feature may differ
-whose value lies within a few millionths of where it changes.
+They are a function of screen and model alone: neither what was encoded before, nor the batch, nor threads, nor the
+number of cores change them. `encoders.py` has the two ways to compute them, for accelerators and for the CPU.
 
 Atoms are kept for the screens seen last.
 """
 
+import dataclasses
 import math
 import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -20,13 +20,11 @@ import numpy as np
 
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import encoders
 from vaeiw_jax.features.config import FeaturesConfig, Setting
-from vaeiw_jax.features.patch_encoder import FastEncoder
+from vaeiw_jax.features.encoders import ENCODERS, Encoder
+from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
-from vaeiw_jax.vae.config import ModelConfig
-
-SHIPPED = Path(__file__).parent.parent.parent / "checkpoints"
-"""The trained models that come with the project, one folder per game."""
 
 CACHED_SCREENS = 20_000
 
@@ -41,11 +39,10 @@ class Seen(Protocol):
 class VAEFeatures:
     """The bits of a VAE's code as features.
 
-    Atoms are a function of screen and model alone. Threads may ask for them at once; most of the work is done without
-    holding Python's lock, one screen at a time.
+    Threads may ask for them at once.
 
     Args:
-      config: `vae` for the shipped model of the game, or `vae:DIRECTORY`; threshold, bits, sampling.
+      config: `vae` for the shipped model of the game, or `vae:DIRECTORY`; the encoder; threshold, bits, sampling.
       setting: where the features are used.
     """
 
@@ -57,13 +54,14 @@ class VAEFeatures:
             raise UserError(
                 "sample_features needs Bernoulli latents, and this model's are Gaussian"
             )
-        self._config = config
-        self._edges = _edges(self._model, config)
+        self._sampled = config.sample_features
         self.num_features = codes.num_features(self._model, config.quantisation_bits)
         self._word = np.uint64 if math.prod(setting.screen_shape) % 8 == 0 else np.uint8
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._cache_lock = threading.Lock()
-        self._encoder = FastEncoder(self._model, variables, setting.screen_shape)
+        edges = codes.edges(self._model, config.threshold, config.quantisation_bits)
+        encoder = ENCODERS[encoders.resolved(config.encoder)]
+        self._encoder: Encoder = encoder(self._model, variables, setting.screen_shape, edges)
 
     @staticmethod
     def _warn_of_another_game(directory: Path, game: str) -> None:
@@ -72,41 +70,47 @@ class VAEFeatures:
             warnings.warn(f"{directory} was trained on {trained_on}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
-        digest = _digest(seen.screen.ravel().view(self._word)).tobytes()
+        digest = self._digest(seen.screen)
         with self._cache_lock:
             packed = self._cache.get(digest)
             if packed is not None:
                 self._cache.move_to_end(digest)
         if packed is None:
-            packed = np.packbits(self._features(np.ascontiguousarray(seen.screen), digest))
-            with self._cache_lock:
-                self._cache[digest] = packed
-                if len(self._cache) > CACHED_SCREENS:
-                    self._cache.popitem(last=False)
+            packed = self._encode({digest: seen.screen})[0]
         return _true_features(packed, self.num_features)
 
-    def _features(self, screen: np.ndarray, digest: bytes) -> np.ndarray:
-        """bool[num_features] of a screen that is not in the cache."""
-        draws = None
-        if self._config.sample_features:  # with a generator that is this screen's own
-            draws = np.random.default_rng(int.from_bytes(digest)).random(self._model.num_latents)
-        return self._decide(self._encoder.encode(screen), draws)
+    @property
+    def prefetch(self) -> Callable[[Iterable[Seen]], None] | None:
+        """What to call, before `atoms`, with the snapshots whose atoms will be asked for; None if it would not help.
 
-    def _decide(self, posterior: np.ndarray, draws: np.ndarray | None) -> np.ndarray:
-        """The features of a posterior, as `latents.bits` gives them: bool[num_features].
-
-        Args:
-          posterior: float32[H, W, posterior_channels].
-          draws: float64[num_latents] from [0, 1), to sample features instead.
+        It encodes those not yet known in one batch, if the first is among them: that one is needed now, and as long
+        as it is known the others may wait for more to come.
         """
-        if draws is not None:
-            return draws < 1 / (1 + np.exp(-posterior.ravel().astype(np.float64)))
-        if self._model.latent_kind == "bernoulli":
-            return posterior.ravel() > self._edges[0]
-        means = posterior[..., : self._model.channels].ravel()
-        bins = np.searchsorted(self._edges, means, side="right")
-        shifts = np.arange(self._config.quantisation_bits - 1, -1, -1)
-        return (bins[:, None] >> shifts & 1).astype(np.bool_).ravel()
+        return self._prefetch if self._encoder.batched else None
+
+    def _prefetch(self, waiting: Iterable[Seen]) -> None:
+        screens = {self._digest(seen.screen): seen.screen for seen in waiting}
+        with self._cache_lock:
+            new = {digest: screens[digest] for digest in screens if digest not in self._cache}
+        if new and next(iter(new)) == next(iter(screens)):
+            self._encode(new)
+
+    def _digest(self, screen: np.ndarray) -> bytes:
+        digest: np.ndarray = _digest(screen.ravel().view(self._word))
+        return digest.tobytes()
+
+    def _encode(self, screens: dict[bytes, np.ndarray]) -> np.ndarray:
+        """The packed features of screens, by digest, which are kept: uint8[n, ceil(num_features / 8)]."""
+        draws = None
+        if self._sampled:  # with a generator that is the screen's own
+            generators = [np.random.default_rng(int.from_bytes(digest)) for digest in screens]
+            draws = np.stack([rng.random(self._model.num_latents) for rng in generators])
+        packed = self._encoder.features(np.stack(list(screens.values())), draws)
+        with self._cache_lock:
+            self._cache.update(zip(screens, packed, strict=True))
+            while len(self._cache) > CACHED_SCREENS:
+                self._cache.popitem(last=False)
+        return packed
 
 
 _SEEDS, _MULTIPLIERS = np.random.default_rng(0).integers(1, 2**64, (2, 8), np.uint64) | 1
@@ -134,28 +138,13 @@ def _true_features(packed, number):  # type: ignore[no-untyped-def]
     return places[:found].copy()
 
 
-def _edges(model: ModelConfig, config: FeaturesConfig) -> np.ndarray:
-    """The values of a logit, or of a mean, at which features change: float32[n], rising."""
-    if model.latent_kind == "gaussian":
-        return codes.bin_edges(config.quantisation_bits)
-    return np.array([np.log(config.threshold / (1 - config.threshold))], np.float32)
-
-
-def model_directory(name: str, game: str) -> Path:
-    """Where the model is that `vae` or `vae:DIRECTORY` names; a training run's directory will do."""
-    _, _, given = name.partition(":")
-    if given:
-        directory = Path(given)
-        return directory / "model" if (directory / "model").is_dir() else directory
-    if not (SHIPPED / game).is_dir():
-        shipped = ", ".join(sorted(path.parent.name for path in SHIPPED.glob(f"*/{models.CONFIG}")))
-        raise UserError(
-            f"no VAE of {game} comes with the project (there is {shipped or 'none'}); train one with launch.train "
-            "and use --features=vae:DIRECTORY"
-        )
-    return SHIPPED / game
-
-
 def identity(name: str, game: str) -> str:
     """The model that is meant, by its digest instead of its place."""
     return f"vae:{models.model_description(model_directory(name, game))['weights']['sha256']}"
+
+
+def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
+    """The config with the model by its digest, and the encoder that is used on this machine."""
+    return dataclasses.replace(
+        config, features=identity(config.features, game), encoder=encoders.resolved(config.encoder)
+    )

@@ -53,7 +53,7 @@ class Replanned:
         """bool[size]: nodes that the search did not go on from because nothing was new there."""
         tree = self.tree
         solved, terminal = tree.solved[: tree.size], tree.terminal[: tree.size]
-        if self.config.planner.planner == "iw":  # which labels nothing
+        if not self.config.planner.search.labels_solved:
             pruned = ~self.kept & (tree.witness[: tree.size] == NO_KEY) & ~terminal
         else:  # a label that was not passed up from the children leaves actions open
             pruned = solved & ~terminal & tree.open[: tree.size].any(axis=1)

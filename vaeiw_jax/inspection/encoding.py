@@ -3,7 +3,6 @@
 import functools
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +14,7 @@ from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.features import FeaturesConfig, Setting
 from vaeiw_jax.features.vae import VAEFeatures
 from vaeiw_jax.playing.screen_store import ScreenSet
-from vaeiw_jax.vae import latents
+from vaeiw_jax.vae import elbo, latents
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -53,9 +52,7 @@ class Decoded:
         return float(np.square(self.reconstructions - frames).mean())
 
 
-def encode(
-    model: ModelConfig, directory: Path, config: FeaturesConfig, screen_set: ScreenSet
-) -> Encoded:
+def encode(model: ModelConfig, config: FeaturesConfig, screen_set: ScreenSet) -> Encoded:
     """The features of screens, by the very function that a planner calls."""
     screens = screen_set.screens
     setting = Setting(screen_set.game, (screens.shape[1], screens.shape[2]))
@@ -107,12 +104,9 @@ def _autoencoder(model: ModelConfig) -> Any:
         output: Any = network.apply(variables, frame[None, ..., None], noise, False)
         logits = output.pixel_logits[0, ..., 0]
         from_bits = cast(jax.Array, network.apply(variables, code[None], False, method="decode"))
-        cross_entropy = (jax.nn.softplus(logits) - frame * logits).sum()
-        floor = -jax.scipy.special.xlogy(frame, frame) - jax.scipy.special.xlog1py(
-            1 - frame, -frame
-        )
+        excess = elbo.cross_entropy(logits, frame).sum() - elbo.entropy(frame).sum()
         pixels = jax.nn.sigmoid(logits), jax.nn.sigmoid(from_bits[0, ..., 0])
-        return *pixels, cross_entropy - floor.sum()
+        return *pixels, excess
 
     return autoencode
 

@@ -12,12 +12,12 @@ from tqdm import tqdm
 from vaeiw_jax import models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features.vae import model_directory
 from vaeiw_jax.inspection import decision, encoding, gathering, quality
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.inspection.encoding import Decoded, Encoded
 from vaeiw_jax.inspection.quality import Quality
+from vaeiw_jax.models import model_directory
 from vaeiw_jax.playing import runs
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae.config import ModelConfig
@@ -78,7 +78,7 @@ def look(config: InspectConfig) -> Findings:
     screen_set = _frames(config, str(description["about"].get("game") or ""))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
-        encoded = encoding.encode(model, directory, config.features(directory), screen_set)
+        encoded = encoding.encode(model, config.features(directory), screen_set)
     judged = quality.judge(encoded.screens, encoded.bits, config.alike_pixels)
     number = min(max(config.shown_screens, DECODED_FRAMES), len(encoded.screens))
     rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)

@@ -2,15 +2,21 @@
 
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.planner import Decision, Planner
-from vaeiw_jax.planning.search import Statistics
+from vaeiw_jax.planning.search import Search, Statistics
+from vaeiw_jax.planning.searches import SEARCHES, SearchEntry, SearchFunction, register_search
 from vaeiw_jax.planning.world import PlainWorld, Transition, World
 
 __all__ = [
+    "SEARCHES",
     "Decision",
     "PlainWorld",
     "Planner",
     "PlannerConfig",
+    "Search",
+    "SearchEntry",
+    "SearchFunction",
     "Statistics",
     "Transition",
     "World",
+    "register_search",
 ]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.planning.novelty import MAX_DEPTH
+from vaeiw_jax.planning.searches import SEARCHES, SearchEntry, lookup_search
 
-PLANNERS = ("rollout_iw", "iw", "random")
 CACHING = ("partial", "none")
 
 
@@ -14,7 +14,10 @@ CACHING = ("partial", "none")
 class PlannerConfig:
     """The planner and its budget. Defaults: Table 2 of the paper."""
 
-    planner: str = field(default="rollout_iw", metadata={"help": f"one of {', '.join(PLANNERS)}"})
+    planner: str = field(
+        default="rollout_iw",
+        metadata={"help": f"{', '.join(SEARCHES)}; package.module:FUNCTION for your own"},
+    )
     width: int = field(
         default=1,
         metadata={"help": "1: atoms must be new; 2: pairs of atoms (at most 10,000 features)"},
@@ -51,8 +54,7 @@ class PlannerConfig:
     )
 
     def __post_init__(self) -> None:
-        if self.planner not in PLANNERS:
-            raise unknown("planner", self.planner, PLANNERS)
+        lookup_search(self.planner)
         if self.caching not in CACHING:
             raise unknown("caching", self.caching, CACHING)
         if self.width not in (1, 2):
@@ -75,3 +77,8 @@ class PlannerConfig:
             raise UserError(f"max_depth must be from 1 to {MAX_DEPTH:,}, not {self.max_depth}")
         if self.max_tree_nodes is not None and self.max_tree_nodes < 2:
             raise UserError(f"max_tree_nodes must be at least 2, not {self.max_tree_nodes}")
+
+    @property
+    def search(self) -> SearchEntry:
+        """What is known about the search that `planner` names."""
+        return lookup_search(self.planner)

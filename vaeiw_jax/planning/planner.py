@@ -1,5 +1,6 @@
 """Deciding, acting, and keeping the branch that was acted on."""
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable
@@ -8,28 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from vaeiw_jax.object_names import object_name
 from vaeiw_jax.planning.config import PlannerConfig
-from vaeiw_jax.planning.iw import iw
 from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.planning.returns import action_values, best_action
-from vaeiw_jax.planning.rollout_iw import rollout_iw
-from vaeiw_jax.planning.search import NO_SEARCH, Search, Statistics
+from vaeiw_jax.planning.search import Search, Statistics
+from vaeiw_jax.planning.searches import SearchFunction
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
 from vaeiw_jax.planning.world import Transition, World
-
-SEARCHES: dict[str, Callable[[Search], str]] = {
-    "rollout_iw": rollout_iw,
-    "iw": iw,
-    "random": lambda search: NO_SEARCH,  # no child is known, so the action is drawn blindly
-}
 
 
 @dataclass(frozen=True)
 class Decision:
+    """What one planning phase came to."""
+
     action: int
     values: np.ndarray
     """float64[num_actions], the returns the actions promise; NaN where one was not tried."""
     statistics: Statistics
+
+
+def named_after(config: PlannerConfig, search: SearchFunction) -> PlannerConfig:
+    """The config with the name of a search that is given as a function."""
+    return dataclasses.replace(config, planner=object_name(search))
 
 
 class Planner:
@@ -44,6 +46,7 @@ class Planner:
       lives: lives left there.
       rng: draws actions and breaks ties.
       clock: seconds, from any zero.
+      search: the search itself, in place of the one that the config names.
     """
 
     def __init__(
@@ -57,8 +60,12 @@ class Planner:
         rng: np.random.Generator,
         lives: int = 0,
         clock: Callable[[], float] = time.perf_counter,
+        search: SearchFunction | None = None,
     ):
+        if search is not None:
+            config = named_after(config, search)
         self.config = config
+        self._search = search or config.search.load()
         self._table = NoveltyTable(num_features, config.width)
         self.world = world
         self._rng = rng
@@ -78,7 +85,7 @@ class Planner:
             self._rng,
             self._clock,
         )
-        ended = SEARCHES[self.config.planner](search)
+        ended = self._search(search)
         values = action_values(self.tree, self.config.discount)
         action = best_action(values, self._rng)
         nothing_known = bool(np.isnan(values).all())

@@ -52,6 +52,11 @@ class Statistics:
         return [field.name for field in dataclasses.fields(cls)]
 
 
+def no_search(search: "Search") -> str:
+    """Looks at nothing: no child is known, so the action is drawn blindly."""
+    return NO_SEARCH
+
+
 class Search:
     """One decision in the making: grows the tree by what the world answers, and keeps count."""
 

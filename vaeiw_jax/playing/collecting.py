@@ -48,7 +48,7 @@ class CollectConfig:
             raise UserError(f"drawn_screens must be 0 or more, not {self.drawn_screens}")
         if not self.root_screens + self.drawn_screens:
             raise UserError("root_screens and drawn_screens are both 0: nothing would be collected")
-        if self.episode.planner.planner == "random" and not self.root_screens:
+        if not self.episode.planner.search.looks_ahead and not self.root_screens:
             raise UserError("random play generates no nodes to draw from; use --root_screens=1")
         check_seed(self.seed)
         check_emulators(self.emulators)

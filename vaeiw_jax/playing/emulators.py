@@ -87,8 +87,14 @@ class EmulatorPool:
         """The transition asked for longest, and the seconds its step took."""
         question = self._questions.popleft()
         while question.answer is None:
-            self._listen()
+            self._wait()
         return question.answer
+
+    def arrived(self) -> list[Transition]:
+        """The transitions that are here and were not yet given as answers, in the order of the questions."""
+        self._take(timeout=0)
+        answers = (question.answer for question in self._questions)
+        return [answer[0] for answer in answers if answer is not None]
 
     def _assign(self) -> None:
         while self._waiting:
@@ -101,19 +107,24 @@ class EmulatorPool:
             except BrokenPipeError:
                 self._replace(worker)
 
-    def _listen(self) -> None:
-        """Takes every answer that has arrived, waiting for one if there is none."""
-        ready = self._selector.select(timeout=self._hang_seconds)
+    def _wait(self) -> None:
+        """Waits for answers; if none comes, replaces the workers that should have given one."""
+        if not self._take(timeout=self._hang_seconds):
+            for worker in [worker for worker in self._workers if worker.questions]:
+                self._replace(worker)
+            self._assign()
+
+    def _take(self, timeout: float) -> bool:
+        """Takes every answer that has arrived, waiting for one if there is none; returns whether there was any."""
+        ready = self._selector.select(timeout)
         for key, _ in ready:
             worker: _Worker = key.data
             try:
                 worker.take()
             except EOFError:
                 self._replace(worker)
-        if not ready:
-            for worker in [worker for worker in self._workers if worker.questions]:
-                self._replace(worker)
         self._assign()
+        return bool(ready)
 
     def _hire(self) -> "_Worker":
         try:
@@ -147,12 +158,30 @@ class EmulatorPool:
             self.close()
 
 
-class PooledWorld:
-    """A game as a planner's world: its steps by a pool of emulators, its atoms by a feature set."""
+Prefetch = Callable[[list[Snapshot]], None]
+"""Prepares for the atoms of snapshots: encodes their screens in one batch. It decides when they are computed, not what
+they are."""
 
-    def __init__(self, pool: EmulatorPool, atoms: Callable[[Any, Any | None], np.ndarray]):
+
+class PooledWorld:
+    """A game as a planner's world: its steps by a pool of emulators, its atoms by a feature set.
+
+    Args:
+      pool: makes the steps.
+      atoms: (snapshot, its parent's or None) -> int32[n].
+      prefetch: given, before the atoms of an answer are asked for, its snapshot and those of all later answers that
+        are here already.
+    """
+
+    def __init__(
+        self,
+        pool: EmulatorPool,
+        atoms: Callable[[Any, Any | None], np.ndarray],
+        prefetch: Prefetch | None = None,
+    ):
         self.pool = pool
         self.atoms = atoms
+        self._prefetch = prefetch
         self._parents: deque[Snapshot] = deque()
 
     def ask(self, snapshot: Snapshot, action: int) -> None:
@@ -162,6 +191,9 @@ class PooledWorld:
     def answer(self) -> Answer:
         transition, emulator_seconds = self.pool.answer()
         start = time.perf_counter()
+        if self._prefetch is not None:
+            later = self.pool.arrived()
+            self._prefetch([transition.snapshot, *(each.snapshot for each in later)])
         atoms = self.atoms(transition.snapshot, self._parents.popleft())
         return Answer(transition, atoms, emulator_seconds, time.perf_counter() - start)
 

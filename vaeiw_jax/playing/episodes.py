@@ -7,24 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import atari, configs, features
+from vaeiw_jax import atari, configs
 from vaeiw_jax.atari import Atari, AtariConfig
-from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import FeaturesConfig, bprost
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, registry
 from vaeiw_jax.planning import (
-    Decision,
     PlainWorld,
     Planner,
     PlannerConfig,
+    SearchFunction,
     Statistics,
     Transition,
     World,
 )
+from vaeiw_jax.planning.planner import named_after
 from vaeiw_jax.planning.world import Atoms
-from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld
-
-LATE_SECONDS = 0.02
-"""A decision may end so long after its budget of seconds without being counted as late."""
+from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
+from vaeiw_jax.playing.planned_episode import PlannedEpisode
 
 BACKGROUND_STEPS = 100
 """Steps of random play over which a pixel must keep its colour to belong to the background."""
@@ -46,7 +45,7 @@ class EpisodeConfig:
     )
 
     def __post_init__(self) -> None:
-        features.check(self.features)
+        registry.check(self.features)
         if self.max_actions < 1:
             raise UserError(f"max_actions must be at least 1, not {self.max_actions}")
         if self.max_emulator_frames is not None and self.max_emulator_frames < 1:
@@ -54,10 +53,36 @@ class EpisodeConfig:
                 f"max_emulator_frames must be at least 1, not {self.max_emulator_frames}"
             )
 
+    @classmethod
+    def of(cls, game: str, **settings: Any) -> "EpisodeConfig":
+        """The config with settings named as the flags are: `of("Pong", features="ram", budget_nodes=100)`.
+
+        As with the flags, a budget in nodes that is given alone is the only budget.
+        """
+        known = configs.names(cls)
+        for name in settings:
+            if name not in known:
+                raise unknown("setting", name, known)
+        if settings.get("budget_nodes") is not None:
+            settings.setdefault("budget_seconds", None)
+        return configs.from_settings(cls, {"game": game} | settings)
+
+    def named_after(
+        self, features: FeatureSet | None = None, search: SearchFunction | None = None
+    ) -> "EpisodeConfig":
+        """The config with the names of what is given as an object."""
+        config = self
+        if features is not None:
+            named = registry.named_after(self.features, features)
+            config = dataclasses.replace(config, features=named)
+        if search is not None:
+            config = dataclasses.replace(config, planner=named_after(self.planner, search))
+        return config
+
     def identified(self) -> "EpisodeConfig":
         """The same config, saying the same on every machine."""
-        features_ = features.identified(self.features, self.atari.game)
-        return dataclasses.replace(self, features=features_)
+        identified = registry.identified(self.features, self.atari.game)
+        return dataclasses.replace(self, features=identified)
 
     @property
     def most_actions(self) -> int:
@@ -80,67 +105,62 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 """The settings, by flag, in which the two ways to play differ from the defaults."""
 
 
-class Episode:
+class Episode(PlannedEpisode):
     """One game being played: a function of its config and seed, as far as the budget is in nodes.
 
     Args:
       config: how to play.
       seed: of all that is random.
       emulators: processes that step the game; 0 steps it in this one. They change nothing but the time it takes.
+      features: a feature set, in place of the one that the config names; the record then names its class.
+      search: a search, in place of the one that the config names; the record then names the function.
     """
 
-    def __init__(self, config: EpisodeConfig, seed: int, emulators: int = 0):
-        start_rng, background_rng, planner_rng = _generators(seed)
+    def __init__(
+        self,
+        config: EpisodeConfig,
+        seed: int,
+        emulators: int = 0,
+        *,
+        features: FeatureSet | None = None,
+        search: SearchFunction | None = None,
+    ):
+        config = config.named_after(features, search)
+        start_rng, background_rng, planner_rng = generators(seed)
         self.config = config
         self.seed = seed
-        self.actions: list[int] = []
-        self.rewards: list[float] = []
-        self.statistics: list[Statistics] = []
         self.simulator = Atari(config.atari)
         self.background = (
-            bprost.background(_random_screens(self.simulator, background_rng))
-            if config.features.background_mask
-            else None
+            _background(self.simulator, background_rng) if config.features.background_mask else None
         )
-        self.snapshot = self.simulator.start(start_rng)
-        self._first_frame = self.snapshot.frame
-        num_features, atoms = self._features()
-        self.planner = Planner(
+        start = self.simulator.start(start_rng)
+        self._first_frame = start.frame
+        self._prefetch: Prefetch | None = None
+        num_features, atoms = self._features(features)
+        planner = Planner(
             config.planner,
             self._world(atoms, emulators),
             num_actions=self.simulator.num_actions,
             num_features=num_features,
-            snapshot=self.snapshot,
-            lives=self.snapshot.lives,
+            snapshot=start,
+            lives=start.lives,
             rng=planner_rng,
+            search=search,
         )
+        super().__init__(planner, start)
 
-    def _features(self) -> tuple[int, Atoms]:
-        if self.config.planner.planner == "random":  # blind, so nothing need be looked at
+    def _features(self, given: FeatureSet | None) -> tuple[int, Atoms]:
+        if not self.config.planner.search.looks_ahead:
             return 0, lambda snapshot, previous: np.zeros(0, np.int32)
-        setting = features.Setting(
-            self.config.atari.game, self.simulator.screen_shape, self.background
-        )
-        chosen = features.create(self.config.features, setting)
+        setting = Setting(self.config.atari.game, self.simulator.screen_shape, self.background)
+        chosen = given if given is not None else registry.create(self.config.features, setting)
+        self._prefetch = getattr(chosen, "prefetch", None)
         return chosen.num_features, chosen.atoms
 
     def _world(self, atoms: Atoms, emulators: int) -> World:
         if not emulators:
             return PlainWorld(self.simulator.step, atoms)
-        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms)
-
-    def advance(self) -> Decision:
-        """Makes a decision and acts on it."""
-        decision = self.planner.decide()
-        self.act(decision)
-        return decision
-
-    def act(self, decision: Decision) -> None:
-        transition = self.planner.act(decision.action)
-        self.snapshot = transition.snapshot
-        self.actions.append(decision.action)
-        self.rewards.append(transition.reward)
-        self.statistics.append(decision.statistics)
+        return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms, self._prefetch)
 
     @property
     def score(self) -> int:
@@ -175,49 +195,12 @@ class Episode:
             "emulator_frames": self.emulator_frames,
             "stop": self.stop,
             "lives": self.snapshot.lives,
-            "decisions": self._summary(),
+            "decisions": self.summary(),
             "config": configs.settings(self.config.identified()),
         }
 
-    def _summary(self) -> dict[str, Any]:
-        """The means of the decisions' statistics, and how often each ended how."""
-        columns = self.columns()
-        endings, counts = np.unique(columns.pop("ended"), return_counts=True)
-        return {
-            "ended": dict(zip(endings.tolist(), counts.tolist(), strict=True)),
-            "random_actions": int(columns.pop("random_action").sum()),
-            "late": self._late(columns["seconds"]),
-            **{
-                f"mean_{name.removeprefix('mean_')}": float(column.mean())
-                for name, column in columns.items()
-                if not name.endswith("seconds")
-            },
-        }
-
-    def _late(self, seconds: np.ndarray) -> int:
-        """How many decisions overran their budget of seconds by more than is tolerable."""
-        budget = self.config.planner.budget_seconds
-        return 0 if budget is None else int((seconds > budget + LATE_SECONDS).sum())
-
-    def seconds(self) -> dict[str, float]:
-        """Where the time of the decisions went."""
-        columns = self.columns()
-        return {name: float(columns[name].sum()) for name in columns if name.endswith("seconds")}
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """The statistics, one array per name, one entry per decision."""
-        return {
-            name: np.array([getattr(entry, name) for entry in self.statistics])
-            for name in Statistics.names()
-        }
-
     def decisions(self) -> dict[str, np.ndarray]:
-        """Everything there is to tell about the decisions, as arrays."""
-        arrays: dict[str, np.ndarray] = {
-            "actions": np.array(self.actions, np.int32),
-            "rewards": np.array(self.rewards, np.float64),
-            **self.columns(),
-        }
+        arrays = super().decisions()
         return arrays if self.background is None else arrays | {"background": self.background}
 
     def save(self) -> dict[str, np.ndarray]:
@@ -256,7 +239,7 @@ def replay(
       For each action where it led, and what was shown on the way, as uint8[height, width, 3]: every emulated frame, or
       only the last.
     """
-    start_rng, _, _ = _generators(seed)
+    start_rng, _, _ = generators(seed)
     simulator = Atari(config.atari)
     snapshot = simulator.start(start_rng)
     for action in actions:
@@ -266,9 +249,16 @@ def replay(
         yield transition, shown if every_frame else shown[-1:]
 
 
-def _generators(seed: int) -> list[np.random.Generator]:
+def generators(seed: int) -> list[np.random.Generator]:
     """Of the start, the background and the planner: streams of their own, so that none shifts another."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)]
+
+
+def _background(simulator: Atari, rng: np.random.Generator) -> np.ndarray:
+    """int16[height, width]: the colours that random play never changes, -1 elsewhere."""
+    from vaeiw_jax.features import bprost  # Numba takes a while to load
+
+    return bprost.background(_random_screens(simulator, rng))
 
 
 def _random_screens(simulator: Atari, rng: np.random.Generator) -> np.ndarray:

@@ -5,8 +5,7 @@ from typing import Any
 
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import unknown
-from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.features.bprost import SETS as MASKABLE
+from vaeiw_jax.features import FeaturesConfig, lookup
 from vaeiw_jax.playing.emulators import default_rollouts_in_flight
 from vaeiw_jax.playing.episodes import PROTOCOLS
 
@@ -23,7 +22,7 @@ def complete(given: Mapping[str, Any], protocol: str = DEFAULT) -> dict[str, Any
     if protocol not in PROTOCOLS:
         raise unknown("protocol", protocol, PROTOCOLS)
     settings = dict(PROTOCOLS[protocol])
-    if given.get("features", FeaturesConfig.features) not in MASKABLE:
+    if not lookup(given.get("features", FeaturesConfig.features)).maskable:
         settings.pop("background_mask", None)
     if given.get("budget_nodes") is not None and "budget_seconds" not in given:
         settings["budget_seconds"] = None

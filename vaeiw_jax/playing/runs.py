@@ -1,5 +1,6 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
+import dataclasses
 import gc
 import time
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ import numpy as np
 from vaeiw_jax import atari, configs, durable, provenance, records, workdirs
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import FeatureSet
+from vaeiw_jax.planning import SearchFunction
 from vaeiw_jax.playing.emulators import default_emulators
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
@@ -117,7 +120,13 @@ def find(workdir: Path, game: str | None, seed: int) -> Run:
 
 
 def play(
-    config: PlayConfig, workdir: Path, interrupted: Interrupted = never, tell: Tell = silent
+    config: PlayConfig,
+    workdir: Path,
+    interrupted: Interrupted = never,
+    tell: Tell = silent,
+    *,
+    features: FeatureSet | None = None,
+    search: SearchFunction | None = None,
 ) -> dict[str, Any] | None:
     """Plays a run to its end, from its last save if there is one.
 
@@ -126,17 +135,21 @@ def play(
       workdir: where the run is recorded.
       interrupted: asked after every decision.
       tell: called after every decision.
+      features, search: objects in place of those that the config names, as for `Episode`.
 
     Returns:
       The record, which is not made again if it is there; None if interrupted and saved.
     """
+    config = dataclasses.replace(config, episode=config.episode.named_after(features, search))
     run = Run(workdir, config.episode.atari.game, config.seed)
     identity = configs.settings(config.episode.identified())
     del identity["game"]  # games may share a work directory
     with workdirs.alone(run.lock, run.record):
         workdirs.claim(workdir, identity)
         record = finished(config, workdir)
-        return record if record is not None else _play(config, run, interrupted, tell)
+        if record is not None:
+            return record
+        return _play(config, run, interrupted, tell, features, search)
 
 
 def finished(config: PlayConfig, workdir: Path) -> dict[str, Any] | None:
@@ -162,11 +175,16 @@ def read_record(run: Run) -> dict[str, Any] | None:
 
 
 def _play(
-    config: PlayConfig, run: Run, interrupted: Interrupted, tell: Tell
+    config: PlayConfig,
+    run: Run,
+    interrupted: Interrupted,
+    tell: Tell,
+    features: FeatureSet | None,
+    search: SearchFunction | None,
 ) -> dict[str, Any] | None:
     started = time.time()
     emulators = num_emulators(config.episode, config.emulators)
-    episode = Episode(config.episode, config.seed, emulators)
+    episode = Episode(config.episode, config.seed, emulators, features=features, search=search)
     resumed_at = _resume(episode, run)
     freeze_garbage_collector()
     tell(_progress(episode))

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from tqdm import tqdm
 
-from vaeiw_jax import durable
+from vaeiw_jax import durable, features
 from vaeiw_jax.atari import Atari
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing.episodes import EpisodeConfig, replay
@@ -118,18 +118,19 @@ class Panel:
         self._action_names = Atari(config.atari).action_names
         self._title = config.atari.game
         planner = config.planner
-        what = "random play" if planner.planner == "random" else config.features.kind
-        name = {"rollout_iw": "RolloutIW", "iw": "IW"}.get(planner.planner)
-        method = f"{name}({planner.width}), {what}" if name else what
-        self._subtitle = f"{method}, seed {seed}"
-        self._searches = name is not None
+        self._looks_ahead = planner.search.looks_ahead
+        method = planner.search.title
+        if self._looks_ahead:
+            features_title = features.lookup(config.features.features).title
+            method = f"{method}({planner.width}), {features_title}"
+        self.subtitle = f"{method}, seed {seed}"
 
     def draw(self, decision: int, lives: int) -> np.ndarray:
         """uint8[420, 320, 3]: the panel while the given decision's action is played."""
         image = Image.new("RGB", (_PANEL_WIDTH, _GAME_SIZE[1]), _BACKGROUND)
         pen = ImageDraw.Draw(image)
         pen.text((20, 16), self._title, _BRIGHT, ImageFont.load_default(24))
-        pen.text((20, 48), self._subtitle, _DIM, ImageFont.load_default(13))
+        pen.text((20, 48), self.subtitle, _DIM, ImageFont.load_default(13))
         pen.text((20, 76), f"{self._scores[decision]:,.0f}", _ACCENT, ImageFont.load_default(44))
         self._draw_lines(pen, decision, lives)
         self._draw_curve(pen, decision, top=330, bottom=400)
@@ -144,7 +145,7 @@ class Panel:
             ("lives", f"{lives}"),
             ("action", self._action_names[column["actions"]]),
         ]
-        if self._searches:
+        if self._looks_ahead:
             lines += [
                 ("nodes", f"{column['new_nodes']:,} new, {column['kept_nodes']:,} kept"),
                 ("rollouts", f"{column['rollouts']:,}, longest {column['max_rollout_length']:,}"),

@@ -1,4 +1,4 @@
-"""Looking at a model and writing down what was seen.
+"""Inspects a model and writes down what was found.
 
 The work directory:
 
@@ -7,141 +7,212 @@ The work directory:
     pictures/        the pictures one by one, on white
 """
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from vaeiw_jax import durable
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.findings import Findings, look
-from vaeiw_jax.reports import feature_pictures, inspection_charts, tree_drawing
-from vaeiw_jax.reports.inspection_charts import Chart
-from vaeiw_jax.reports.inspection_page import page
-from vaeiw_jax.reports.sheets import Row, sheet
+from vaeiw_jax.reports import decision_section, images, inspection_charts, tree_drawing
+from vaeiw_jax.reports.charts import Chart
+from vaeiw_jax.reports.images import Captioned, Row
+from vaeiw_jax.reports.pages import plural, render
+from vaeiw_jax.reports.tables import Column, Table
 
 PAGE = "index.html"
+_SHOWN_PAIRS = 4
 
 
 def inspect(config: InspectConfig, workdir: Path) -> Findings:
-    """Looks at what the config names and writes pictures, numbers and the page."""
+    """Inspects the model that the config names and writes pictures, numbers and the page."""
     workdir.mkdir(parents=True, exist_ok=True)  # before the work, in case it may not be written to
     findings = look(config)
-    drawn = draw_charts(findings)
-    files = {f"{chart.name}.png": chart.light for chart in drawn.values()} | sheets(findings)
-    if findings.replanned:
-        files["tree.png"] = tree_drawing.figure(findings.replanned)
-    for name, png in files.items():
-        durable.write_bytes(workdir / "pictures" / name, png)
-    durable.write_json(workdir / "findings.json", findings.numbers())
-    durable.write_bytes(workdir / PAGE, page(findings, drawn).encode())
+    write(findings, workdir)
     return findings
 
 
-def draw_charts(findings: Findings) -> dict[str, Chart]:
-    """The charts, by name."""
+def write(findings: Findings, workdir: Path) -> None:
+    drawn = inspection_charts.draw(findings)
+    kinds, flipping = feature_kinds(findings), flipping_features(findings)
+    files = {f"{name}.png": chart.png() for name, chart in drawn.items()}
+    game = findings.game
+    files["reconstructions.png"] = images.sheet(
+        f"{game}: frames and what the VAE makes of them", reconstructions(findings)
+    )
+    maps = Row("by position", [shown for shown, _ in position_maps(findings)])
+    files["positions.png"] = images.sheet(f"{game}: where bits are on", [maps])
+    if kinds:
+        title = f"{game}: what features stand for (red: brighter when true, blue: darker)"
+        files["features.png"] = images.sheet(title, [*kinds, *flipping])
+    if findings.replanned:
+        files["tree.png"] = tree_drawing.png(findings.replanned)
+    for name, png in files.items():
+        durable.write_bytes(workdir / "pictures" / name, png)
+    durable.write_json(workdir / "findings.json", findings.numbers())
+    page = render("inspection.html", **_page_values(findings, drawn, kinds, flipping))
+    durable.write_bytes(workdir / PAGE, page.encode())
+
+
+def _page_values(
+    findings: Findings, drawn: dict[str, Chart], kinds: list[Row], flipping: list[Row]
+) -> dict[str, Any]:
     quality, replanned = findings.quality, findings.replanned
-    drawn = [
-        inspection_charts.firing(quality),
-        inspection_charts.true_per_frame(quality),
-        inspection_charts.pixels_and_flips(quality),
-    ]
-    if replanned:
-        drawn += [inspection_charts.values(replanned), inspection_charts.depths(replanned)]
-    return {chart.name: chart for chart in drawn}
-
-
-def sheets(findings: Findings) -> dict[str, bytes]:
-    """The pictures that are made of pixels, by file name."""
-    sheets = {
-        "reconstructions.png": _reconstructions(findings),
-        "positions.png": _positions(findings),
+    worst = quality.alike[np.argsort(-quality.pairs.flips[quality.alike], kind="stable")]
+    encoded = findings.encoded
+    return {
+        "title": f"Inside a VAE of {findings.model_game or findings.game or 'an unknown game'}",
+        "findings": findings,
+        "quality": quality.summary(),
+        "charts": drawn,
+        "error": encoded_error(findings),
+        "flips": _flips,
+        "reconstructions": reconstructions(findings),
+        "most_at_a_position": float(encoded.by_place(encoded.bits).max()),
+        "scales": {name: images.scale(name) for name in ("magma", "RdBu_r")},
+        "maps": position_maps(findings),
+        "kinds": kinds,
+        "flipping": flipping,
+        "shares": _shares(quality.summary()),
+        "numbers": _numbers_table(quality.summary()),
+        "alike_pairs": _pairs(findings, worst[:_SHOWN_PAIRS]),
+        "confused_pairs": _pairs(findings, quality.confused[:_SHOWN_PAIRS]),
+        "validation": findings.description["about"].get("validation") or {},
+        "decision": decision_section.values(replanned) if replanned else None,
     }
-    if findings.quality.varying.any():
-        sheets["features.png"] = _features(findings)
-    return sheets
 
 
-def _reconstructions(findings: Findings) -> bytes:
-    encoded, decoded, shown = findings.encoded, findings.decoded, findings.shown()
-    rows = findings.decoded_rows[shown]
-    on = encoded.by_place(encoded.bits[rows])
+def encoded_error(findings: Findings) -> float:
+    return findings.decoded.squared_error(findings.encoded.frames[findings.decoded_rows])
+
+
+def reconstructions(findings: Findings) -> list[Row]:
+    """For each of the frames to show: what goes in, what comes out, and the features between them."""
+    encoded, decoded = findings.encoded, findings.decoded
     most = float(encoded.by_place(encoded.bits).max())
-    frames, drawn = encoded.frames[rows], decoded.reconstructions[shown]
-    return sheet(
-        f"{findings.game}: frames and what the VAE makes of them",
-        [
-            Row("frame", [feature_pictures.grey(frame) for frame in frames], []),
-            Row("reconstruction", [feature_pictures.grey(image) for image in drawn], []),
-            Row(
-                "difference\n(red: too bright,\nblue: too dark)",
-                [feature_pictures.difference(image) for image in drawn - frames],
-                [],
-            ),
-            Row(
-                "from the true\nfeatures alone",
-                [feature_pictures.grey(image) for image in decoded.from_bits[shown]],
-                [],
-            ),
-            Row(
-                "true features\nby position",
-                [feature_pictures.bits(counts, most) for counts in on],
-                [f"{int(counts.sum()):,} true" for counts in on],
-            ),
-        ],
-    )
+    rows = []
+    for shown in findings.shown():
+        row = findings.decoded_rows[shown]
+        frame, drawn = encoded.frames[row], decoded.reconstructions[shown]
+        on = encoded.by_place(encoded.bits[row])
+        nats = f"reconstruction, {decoded.excess_bce[shown]:,.0f}\N{NO-BREAK SPACE}nats\N{NO-BREAK SPACE}off"
+        cells = [
+            Captioned(images.screen(encoded.screens[row]), "screen"),
+            Captioned(images.grey(frame), "frame"),
+            Captioned(images.grey(drawn), nats),
+            Captioned(images.difference(drawn - frame), "difference"),
+            Captioned(images.grey(decoded.from_bits[shown]), "from true features alone"),
+            Captioned(images.bits(on, most), f"{int(on.sum()):,} features true"),
+        ]
+        rows.append(Row(f"frame {row}", cells))
+    return rows
 
 
-def _positions(findings: Findings) -> bytes:
-    encoded, quality = findings.encoded, findings.quality
-    on = encoded.by_place(quality.shares)
-    varying = encoded.by_place(quality.varying.astype(float))
-    return sheet(
-        f"{findings.game}: where bits are on",
-        [
-            Row(
-                "by position",
-                [
-                    feature_pictures.bits(on, on.max()),
-                    feature_pictures.bits(varying, varying.max()),
-                ],
-                [
-                    f"true on average: 0 to {on.max():.1f}",
-                    f"that vary: 0 to {varying.max():.0f}",
-                ],
-            )
-        ],
-    )
-
-
-def _features(findings: Findings) -> bytes:
-    quality, number = findings.quality, findings.config.shown_features
-    groups = [
-        ("fire most,\nnot always", quality.most(number), quality.shares, "of frames"),
-        ("fire least,\nat times", quality.least(number), quality.shares, "of frames"),
-        ("true as often\nas not", quality.telling(number), quality.shares, "of frames"),
-        (
-            "flip between\nscreens that\nlook alike",
-            quality.restless(number),
-            quality.restlessness,
-            "of pairs",
-        ),
-    ]
-    rows = [
-        Row(
-            label,
-            [_contrast(findings, feature) for feature in features],
-            [f"feature {feature:,}: {100 * shares[feature]:.1f}% {of}" for feature in features],
+def position_maps(findings: Findings) -> list[tuple[Captioned, float]]:
+    """Where features are true, and where they vary, each with its largest value."""
+    quality, by_place = findings.quality, findings.encoded.by_place
+    on, varying = by_place(quality.shares), by_place(quality.varying.astype(float))
+    moving = "true in some frames, false in others: where things move"
+    return [
+        (Captioned(images.bits(values, values.max()), title, note), float(values.max()))
+        for title, note, values in (
+            ("True features", "on average over the frames", on),
+            ("Features that vary", moving, varying),
         )
-        for label, features, shares, of in groups
+    ]
+
+
+def feature_kinds(findings: Findings) -> list[Row]:
+    """What some features stand for; nothing if none varies."""
+    quality, number = findings.quality, findings.config.shown_features
+    kinds = {
+        "Those that fire most, though not always": quality.most(number),
+        "Those that fire least, though at times": quality.least(number),
+        "Those that tell most: true about as often as not": quality.telling(number),
+    }
+    return [
+        Row(title, _features(findings, features, quality.shares, "of frames"))
+        for title, features in kinds.items()
         if len(features)
     ]
-    return sheet(
-        f"{findings.game}: what features stand for (red: brighter when true, blue: darker)", rows
-    )
 
 
-def _contrast(findings: Findings, feature: np.integer) -> np.ndarray:
+def flipping_features(findings: Findings) -> list[Row]:
+    """Those that flip most often between screens that look alike; nothing if none does."""
+    quality = findings.quality
+    features = quality.restless(findings.config.shown_features)
+    title = "The features that flip most often between screens that look alike"
+    cells = _features(findings, features, quality.restlessness, "of the pairs")
+    return [Row(title, cells)] if cells else []
+
+
+def _features(
+    findings: Findings, features: Iterable[int], shares: np.ndarray, of_what: str
+) -> list[Captioned]:
     encoded = findings.encoded
-    return feature_pictures.contrast(
-        encoded.frames, encoded.bits[:, feature], encoded.place(int(feature)), encoded.shape
-    )
+    cells = []
+    for feature in features:
+        row, column, channel, *bit = place = encoded.place(feature)
+        note = f"feature {feature:,}: row {row}, column {column}, channel {channel}"
+        note += "".join(f", bit {b}" for b in bit)
+        image = images.contrast(encoded.frames, encoded.bits[:, feature], place, encoded.shape)
+        cells.append(Captioned(image, f"{_percent(shares[feature])} {of_what}", note))
+    return cells
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%" if 0.1 < 100 * share < 99.9 else f"{100 * share:.2f}%"
+
+
+def _flips(flips: float | None) -> str:
+    return "\N{EN DASH}" if flips is None else f"{flips:,.0f}" if flips >= 10 else f"{flips:.1f}"
+
+
+def _shares(summary: dict[str, Any]) -> list[tuple[str, str, float]]:
+    """Label, colour and percentage of the features that never, sometimes and always are true."""
+    parts = [
+        *(("never_true", "never true", "grey"), ("varying", "vary", "blue")),
+        ("always_true", "always true", "gold"),
+    ]
+    shares = {name: summary[name] / summary["features"] for name, _, _ in parts}
+    return [
+        (f"{summary[name]:,} {label} ({_percent(shares[name])})", colour, 100 * shares[name])
+        for name, label, colour in parts
+    ]
+
+
+def _numbers_table(summary: dict[str, Any]) -> Table:
+    alike = f"nearest pairs that look alike (at most {summary['alike_pixels']:,} pixels differ)"
+    rows = {
+        "distinct screens": f"{summary['distinct_screens']:,} of {summary['frames']:,} frames",
+        "distinct sets of features": f"{summary['distinct_codes']:,}",
+        "pairs of different screens with equal features": f"{summary['confused_pairs']:,}",
+        alike: f"{summary['alike_pairs']:,}",
+        "features that flip between them": _flips(summary["flips_between_alike"]),
+        "features that differ between any two screens": _flips(summary["flips_between_any"]),
+        "features that ever flip between screens that look alike": f"{summary['restless_features']:,}",
+    }
+    return Table([Column("", text=True, long=True), Column("")], list(rows.items()))
+
+
+def _pairs(findings: Findings, chosen: np.ndarray) -> list[Row]:
+    """Pairs of screens, the pixels in which they differ and, where there are any, the features that do."""
+    encoded, pairs = findings.encoded, findings.quality.pairs
+    rows = []
+    for pair in chosen:
+        first, second = pairs.first[pair], pairs.second[pair]
+        one, other = encoded.screens[first], encoded.screens[second]
+        pixels, flipped = int(pairs.pixels[pair]), int(pairs.flips[pair])
+        cells = [
+            Captioned(images.screen(one), f"frame {first}"),
+            Captioned(images.screen(other), f"frame {second}"),
+            Captioned(images.differing_pixels(one, other), f"{plural(pixels, 'pixel')} differ"),
+        ]
+        if flipped:
+            flips = encoded.by_place(encoded.bits[first] != encoded.bits[second])
+            caption = f"{plural(flipped, 'feature')} flipped"
+            cells.append(Captioned(images.bits(flips, flips.max()), caption))
+        rows.append(Row("", cells))
+    return rows

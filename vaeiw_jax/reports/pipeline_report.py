@@ -9,27 +9,41 @@ import numpy as np
 from vaeiw_jax import durable
 from vaeiw_jax.experiments import paper, pipeline
 from vaeiw_jax.playing.runs import Run
-from vaeiw_jax.reports import game_pages, html, pages
-from vaeiw_jax.reports.game_pages import Videos
+from vaeiw_jax.reports import charts, training_progress
+from vaeiw_jax.reports.charts import Chart
+from vaeiw_jax.reports.pages import Films, render
+from vaeiw_jax.reports.tables import Column, Table
 
 Records = Mapping[int, list[dict[str, Any]]]
 """The finished games of each iteration."""
 
 PAGE = "report.html"
-_STYLE = Path(game_pages.__file__).parent / "evaluation_report.css"
 _MARKS = {"VAE-IW in the paper": "vae_iw_ra", "human": "human"}
-_PICTURE = "Frames of the validation set, reconstructions, differences, and samples from the prior"
+_PAPER_ACTIONS = 15_000
 
 
 def write(game: str, iterations: int, workdir: Path) -> None:
     """Writes the page on what has been done so far."""
-    numbers = range(1, iterations + 1)
-    records = {n: pipeline.records(game, n, workdir) for n in numbers}
-    parts = [f"<h1>{html.escape(game)}: from screens to learned play</h1>"]
-    parts += [_overview(game, records), _runs_table(records)]
-    videos = Videos(workdir)
-    parts += [_iteration(game, n, records[n], workdir, videos) for n in numbers]
-    page = pages.page(game, "\n".join(parts), _STYLE, _STYLE.with_suffix(".js"))
+    records = {n: pipeline.records(game, n, workdir) for n in range(1, iterations + 1)}
+    scores = {f"iteration {n}": [r["score"] for r in found] for n, found in records.items()}
+    table = paper.table("main_0.5s")
+    marks = {
+        title: table.scores[column][game]
+        for title, column in _MARKS.items()
+        if game in table.scores[column]
+    }
+    limit = max(record["config"]["max_actions"] for found in records.values() for record in found)
+    films = Films(workdir)
+    page = render(
+        "pipeline.html",
+        title=f"{game}: from screens to learned play",
+        summaries={title: summary(found) for title, found in scores.items()},
+        scores=Chart("scores", f"Scores of {game} by iteration", charts.dots(scores, marks)),
+        limit=limit if limit < _PAPER_ACTIONS else None,
+        paper_limit=_PAPER_ACTIONS,
+        runs=_runs_table(records),
+        iterations=[_iteration(game, n, records[n], workdir, films) for n in records],
+    )
     durable.write_bytes(workdir / PAGE, page.encode())
 
 
@@ -41,59 +55,37 @@ def summary(scores: list[int]) -> str:
     return f"mean score {np.mean(scores):,.1f} ± {error:,.1f} (standard error, {len(scores)} games)"
 
 
-def _overview(game: str, records: Records) -> str:
-    scores = {f"iteration {n}": [r["score"] for r in of_it] for n, of_it in records.items()}
-    table = paper.table("main_0.5s")
-    marks = {
-        title: table.scores[column][game]
-        for title, column in _MARKS.items()
-        if game in table.scores[column]
-    }
-    lines = "".join(f"<li>{title}: {summary(found)}</li>" for title, found in scores.items())
-    limits = {record["config"]["max_actions"] for of_it in records.values() for record in of_it}
-    note = (
-        f"<p class=faint>Games here end after {max(limits):,} actions; the paper's after 15,000.</p>"
-        if max(limits) < 15_000
-        else ""
+def _runs_table(records: Records) -> Table:
+    return Table(
+        [
+            *(Column("iteration"), Column("seed"), Column("score"), Column("actions")),
+            Column("ended by", text=True),
+            Column("nodes", "a decision", ",.1f"),
+            Column("features true", "in a state", ",.1f"),
+        ],
+        [
+            [number, record["seed"], record["score"], record["actions"]]
+            + [record["stop"].replace("_", " ")]
+            + [record["decisions"][name] for name in ("mean_new_nodes", "mean_atoms_per_node")]
+            for number, found in records.items()
+            for record in found
+        ],
     )
-    return f"<ul>{lines}</ul>{html.distribution(scores, marks)}{note}"
-
-
-def _runs_table(records: Records) -> str:
-    headings = [("iteration", ""), ("seed", ""), ("score", ""), ("actions", "")]
-    headings += [("ended by", ""), ("nodes", "a decision"), ("features true", "in a state")]
-    rows = []
-    for number, of_it in records.items():
-        for record in of_it:
-            counts = (number, record["seed"], record["score"], record["actions"])
-            row = [html.figure(value, f"{value:,}") for value in counts]
-            row.append(html.plain(record["stop"].replace("_", " ")))
-            means = record["decisions"]
-            row += [html.figure(means[name]) for name in ("mean_new_nodes", "mean_atoms_per_node")]
-            rows.append(row)
-    return html.table(headings, rows)
 
 
 def _iteration(
-    game: str, number: int, records: list[dict[str, Any]], workdir: Path, videos: Videos
-) -> str:
+    game: str, number: int, records: list[dict[str, Any]], workdir: Path, films: Films
+) -> dict[str, Any]:
+    """For the template: the best game's film, and how the training of its VAE went."""
     vae = workdir / "vaes" / str(number)
-    trained = durable.read_json(vae / "trained.json")
     inside = workdir / "inside" / str(number) / "index.html"
     best = max(records, key=lambda record: record["score"])
     film = Run(workdir / "runs" / str(number), game, best["seed"]).video
     caption = f"the best game, seed {best['seed']}: {best['score']:,} points"
-    parts = [
-        f"<h2>Iteration {number}</h2>",
-        f'<div class="videos">{videos.show(film, caption)}</div>' if film.exists() else "",
-        f"<p>The VAE was trained for {trained['steps']:,} steps.",
-        f'<a href="{inside.relative_to(workdir)}">Look inside it.</a></p>'
-        if inside.exists()
-        else "</p>",
-        game_pages.learning_curve(vae),
-    ]
-    drawn = sorted((vae / "pictures").glob("epoch-*.png"))
-    if drawn:
-        small = game_pages.smaller(drawn[-1])
-        parts.append(html.picture(small, "image/jpeg", _PICTURE, wide=True))
-    return "\n".join(parts)
+    return {
+        "number": number,
+        "films": [films.show(film, caption)] if film.exists() else [],
+        "steps": durable.read_json(vae / "trained.json")["steps"],
+        "inspection": inside.relative_to(workdir).as_posix() if inside.exists() else None,
+        "progress": training_progress.of_run(vae),
+    }

@@ -4,7 +4,7 @@ Interquartile mean and stratified bootstrap are those of Agarwal et al. (NeurIPS
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,18 +60,8 @@ def standard_error(scores: Sequence[float]) -> float | None:
     return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
 
 
-def best_counts(methods: Mapping[str, Scores], games: Iterable[str]) -> dict[str, int]:
-    """In how many games each method is the best; ties count for all who tie."""
-    counts = dict.fromkeys(methods, 0)
-    for game in games:
-        top = max(scores[game] for scores in methods.values())
-        for name, scores in methods.items():
-            counts[name] += scores[game] == top
-    return counts
-
-
 def count_above(scores: Scores, human: Scores, share: float = 1.0) -> int:
-    """In how many games a score exceeds so large a share of the human one."""
+    """In how many games a score exceeds this share of the human one."""
     return sum(scores[game] > share * human[game] for game in scores.keys() & human.keys())
 
 

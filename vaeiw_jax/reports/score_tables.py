@@ -1,28 +1,28 @@
 """Score tables: our means and standard errors beside the paper's numbers, with the counts below."""
 
-import csv
 import dataclasses
-import io
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vaeiw_jax.experiments import paper
 from vaeiw_jax.experiments.catalogue import Experiment
-from vaeiw_jax.experiments.evaluation_results import Results
+from vaeiw_jax.experiments.evaluation_results import ExperimentResults
 from vaeiw_jax.reports import score_statistics
+from vaeiw_jax.reports.pages import plural
+from vaeiw_jax.reports.tables import Cell, Column, Table
 
 PRINTED_TITLES = {"human": "human", "rainbow": "Rainbow", "pi_iw": "π-IW"}
 OURS, PAPER, PRINTED = "ours", "paper", "printed"
+BEST, ABOVE_HUMAN, ABOVE_75_PERCENT = "best in game", "> human", "> 75% human"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A mean score."""
+class MeanScore:
+    """A method's mean score in a game."""
 
     mean: float
     error: float | None = None
     runs: int | None = None
-    """None where the paper does not tell it for each game."""
+    """None where the paper does not give it for each game."""
     capped: bool = False
     """The action limit was reached at least once."""
     short: bool = False
@@ -31,100 +31,79 @@ class Cell:
 
 
 @dataclass
-class Column:
-    """The scores of one method, ours or printed in the paper."""
+class MethodScores:
+    """The scores of one method by game, ours or printed in the paper."""
 
     key: str
     title: str
     kind: str
-    cells: dict[str, Cell] = field(default_factory=dict)
-    best: int | None = None
-    above_human: int | None = None
-    above_75_percent: int | None = None
-
-    @property
-    def scores(self) -> dict[str, float]:
-        return {game: cell.mean for game, cell in self.cells.items()}
+    by_game: dict[str, MeanScore] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def usual_runs(self) -> int | None:
-        """Of each game, but for those that have fewer; None where the paper does not tell."""
-        return max((cell.runs for cell in self.cells.values() if cell.runs), default=None)
+        """Of each game, but for those that have fewer; None where the paper does not say."""
+        return max((score.runs for score in self.by_game.values() if score.runs), default=None)
 
     @property
     def source(self) -> str:
-        """Whose scores these are."""
         if self.kind != OURS or self.usual_runs is None:
             return {PAPER: "in the paper"}.get(self.kind, self.kind)
-        return f"ours, {_runs(self.usual_runs)}"
+        return f"ours, {plural(self.usual_runs, 'run')}"
 
     def text(self, game: str) -> str:
-        """A cell without its bold: mean, star, dagger, standard error, and the runs if they are fewer than usual."""
-        cell = self.cells.get(game)
-        if cell is None:
+        """Mean, star, dagger, standard error, and the runs if they are fewer than usual."""
+        score = self.by_game.get(game)
+        if score is None:
             return ""
-        error = ""
-        if cell.error is not None:
-            error = f" ± {number(round(cell.error, 0 if cell.error >= 100 else 1))}"
-        few = f" ({_runs(cell.runs)})" if cell.runs and cell.runs != self.usual_runs else ""
-        return f"{number(cell.mean)}{'*' * cell.capped}{'†' * cell.short}{error}{few}"
+        error = few = ""
+        if score.error is not None:
+            error = f" ± {_points(round(score.error, 0 if score.error >= 100 else 1))}"
+        if score.runs and score.runs != self.usual_runs:
+            few = f" ({plural(score.runs, 'run')})"
+        return f"{_points(score.mean)}{'*' * score.capped}{'†' * score.short}{error}{few}"
+
+    def cell(self, game: str) -> Cell:
+        score = self.by_game.get(game)
+        return Cell(self.text(game), score.mean, score.best) if score else Cell("")
 
 
 @dataclass
 class ScoreTable:
-    name: str
-    title: str
+    """The methods of an experiment; `count` has marked the best and counted."""
+
     games: tuple[str, ...]
-    columns: list[Column]
-    compared_games: dict[str, int]
-    """Of how many games the counts of our columns, and of the paper's, are."""
-    notes: list[str]
+    methods: list[MethodScores]
+    notes: list[str] = field(default_factory=list)
+    compared_games: dict[str, int] = field(default_factory=dict)
+    """Of how many games the counts of our methods, and of the paper's, are."""
 
 
-def of_experiment(results: Results, experiment: Experiment, compare: bool) -> ScoreTable:
+def of_experiment(results: ExperimentResults, compare: bool) -> ScoreTable:
     """Our scores of an experiment; with `compare`, next to those the paper prints for the same."""
-    columns: list[Column] = []
+    experiment = results.experiment
+    printed = experiment.printed if experiment.paper_table else ()
+    methods = [_printed(experiment, key, PRINTED_TITLES[key], PRINTED) for key in printed]
     for method in experiment.methods:
-        cells = {
-            game: cell
-            for game in experiment.games
-            if (cell := _cell(results, experiment, method.name, game))
-        }
-        columns.append(Column(method.name, method.title, OURS, cells))
+        scores = {game: _ours(results, method.name, game) for game in experiment.games}
+        known = {game: score for game, score in scores.items() if score is not None}
+        methods.append(MethodScores(method.name, method.title, OURS, known))
         if compare and method.name in experiment.paper_columns:
-            columns.append(
-                _paper_column(experiment, experiment.paper_columns[method.name], method.title)
-            )
-    if experiment.paper_table:
-        columns = [_printed_column(experiment, key) for key in experiment.printed] + columns
-    notes = []
-    if compare and experiment.paper_table in paper.MISPRINTS:
-        notes.append(paper.MISPRINTS[experiment.paper_table])
-    table = ScoreTable(experiment.name, experiment.title, experiment.games, columns, {}, notes)
-    _judge(table)
+            key = experiment.paper_columns[method.name]
+            methods.append(_printed(experiment, key, method.title, PAPER))
+    misprint = paper.MISPRINTS.get(experiment.paper_table or "")
+    table = ScoreTable(experiment.games, methods, [misprint] if compare and misprint else [])
+    count(table)
     return table
 
 
-def of_paper(name: str) -> ScoreTable:
-    """One of the paper's own tables, put through the same counting."""
-    printed = paper.table(name)
-    columns = [
-        Column(key, key, PAPER, {game: Cell(score) for game, score in scores.items()})
-        for key, scores in printed.scores.items()
-        if key not in ("human", "random")
-    ]
-    table = ScoreTable(name, name, printed.games, columns, {}, [])
-    _judge(table)
-    return table
-
-
-def _cell(results: Results, experiment: Experiment, method: str, game: str) -> Cell | None:
-    runs = results.runs(method, game, experiment)
+def _ours(results: ExperimentResults, method: str, game: str) -> MeanScore | None:
+    runs = results.runs(method, game)
     if not runs:
         return None
     scores = [run.score for run in runs]
-    vaes = [vae for run in runs if (vae := results.vae_of(run)) is not None]
-    return Cell(
+    vaes = [vae for run in runs if (vae := results.evaluation.vae_of(run)) is not None]
+    return MeanScore(
         score_statistics.mean(scores),
         score_statistics.standard_error(scores),
         len(runs),
@@ -133,122 +112,81 @@ def _cell(results: Results, experiment: Experiment, method: str, game: str) -> C
     )
 
 
-def _paper_column(experiment: Experiment, key: str, title: str) -> Column:
-    printed = paper.table(experiment.paper_table or "")
-    capped = printed.capped.get(key, frozenset())
-    cells = {
-        game: Cell(score, capped=game in capped)
-        for game, score in printed.scores[key].items()
+def _printed(experiment: Experiment, key: str, title: str, kind: str) -> MethodScores:
+    table = paper.table(experiment.paper_table or "")
+    capped = table.capped.get(key, frozenset()) if kind == PAPER else frozenset()
+    scores = {
+        game: MeanScore(score, capped=game in capped)
+        for game, score in table.scores[key].items()
         if game in experiment.games
     }
-    return Column(key, title, PAPER, cells)
+    return MethodScores(key, title, kind, scores)
 
 
-def _printed_column(experiment: Experiment, key: str) -> Column:
-    scores = paper.table(experiment.paper_table or "").scores[key]
-    cells = {game: Cell(score) for game, score in scores.items() if game in experiment.games}
-    return Column(key, PRINTED_TITLES[key], PRINTED, cells)
+def count(table: ScoreTable) -> None:
+    """Marks the best of each game and counts, among our methods and among the paper's, each beside the printed ones.
 
-
-def _judge(table: ScoreTable) -> None:
-    """Marks the best of each game and counts, among our columns and among the paper's, each beside the printed ones."""
-    rivals = [
-        column for column in table.columns if column.kind == PRINTED and column.key != "human"
-    ]
+    Ties are marked and counted for all who tie.
+    """
+    rivals = [each for each in table.methods if each.kind == PRINTED and each.key != "human"]
+    human = paper.human_scores()
     for kind in (PAPER, OURS):
-        columns = [column for column in table.columns if column.kind == kind]
-        group = {column.key: column for column in [*columns, *rivals]}
-        games = [
-            game for game in table.games if all(game in column.cells for column in group.values())
-        ]
-        table.compared_games[kind] = len(games) if columns else 0
-        if not columns or not games:
-            continue
-        scores = {key: column.scores for key, column in group.items()}
-        _mark_best(group, scores, games)
-        for key, number in score_statistics.best_counts(scores, games).items():
-            group[key].best = number
-        for column in columns:
-            within = {game: score for game, score in column.scores.items() if game in games}
-            column.above_human = score_statistics.count_above(within, paper.human_scores())
-            column.above_75_percent = score_statistics.count_above(
-                within, paper.human_scores(), 0.75
-            )
+        methods = [each for each in table.methods if each.kind == kind]
+        group = [*methods, *rivals] if methods else []
+        games = [g for g in table.games if group and all(g in each.by_game for each in group)]
+        table.compared_games[kind] = len(games)
+        for game in games:
+            top = max(each.by_game[game].mean for each in group)
+            for each in group:
+                score = each.by_game[game]
+                each.by_game[game] = dataclasses.replace(score, best=score.mean == top)
+        for each in group if games else ():
+            each.counts[BEST] = sum(each.by_game[game].best for game in games)
+        for each in methods if games else ():
+            means = {game: each.by_game[game].mean for game in games}
+            each.counts[ABOVE_HUMAN] = score_statistics.count_above(means, human)
+            each.counts[ABOVE_75_PERCENT] = score_statistics.count_above(means, human, 0.75)
 
 
-def _mark_best(
-    group: Mapping[str, Column], scores: Mapping[str, Mapping[str, float]], games: Sequence[str]
-) -> None:
-    for game in games:
-        top = max(by_game[game] for by_game in scores.values())
-        for column in group.values():
-            cell = column.cells[game]
-            column.cells[game] = dataclasses.replace(cell, best=cell.mean == top)
-
-
-def number(value: float) -> str:
+def _points(value: float) -> str:
     """A score as the paper writes it."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count != 1)}"
-
-
-COUNTS = (
-    ("best in game", "best"),
-    ("> human", "above_human"),
-    ("> 75% human", "above_75_percent"),
-)
-
-
-def to_markdown(table: ScoreTable) -> str:
-    titles = [f"{column.title} ({column.source})" for column in table.columns]
-    lines = [f"| game | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
-    for game in table.games:
-        if any(column.kind == OURS and game in column.cells for column in table.columns):
-            shown = [_markdown_cell(column, game) for column in table.columns]
-            lines.append(f"| {game} | {' | '.join(shown)} |")
-    for title, name in COUNTS:
-        counts = [getattr(column, name) for column in table.columns]
-        lines.append(f"| *{title}* | {' | '.join('' if c is None else str(c) for c in counts)} |")
-    return "\n".join(lines)
-
-
-def _markdown_cell(column: Column, game: str) -> str:
-    text = column.text(game).replace("*", "\\*")
-    return f"**{text}**" if game in column.cells and column.cells[game].best else text
-
-
-def to_csv(table: ScoreTable) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "game",
-            "column",
-            "source",
-            "mean",
-            "standard_error",
-            "runs",
-            "action_limit_reached",
-            "vae_trained_briefly",
-            "best",
-        ]
+def shown(scores: ScoreTable) -> Table:
+    """The table to read: a row for each game."""
+    note = (
+        "Mean ± standard error over runs. Bold: best of our methods, or of the paper's; ties are bold for both and "
+        "count for both. *: the limit on actions was reached at least once."
     )
-    for game in table.games:
-        for column in table.columns:
-            cell = column.cells.get(game)
-            if cell is not None:
-                row = [
-                    cell.mean,
-                    cell.error,
-                    cell.runs,
-                    int(cell.capped),
-                    int(cell.short),
-                    int(cell.best),
-                ]
-                writer.writerow(
-                    [game, column.key, column.kind, *("" if v is None else v for v in row)]
-                )
-    return out.getvalue()
+    if ours := scores.compared_games[OURS]:
+        note += f" Counts are of the {ours} games that all methods have runs of."
+    methods = scores.methods
+    columns = [Column(each.title, each.source, highlighted=each.kind == OURS) for each in methods]
+    rows = [
+        [Cell(game, game, link=f"#game-{game}"), *(each.cell(game) for each in methods)]
+        for game in scores.games
+    ]
+    titles = (BEST, ABOVE_HUMAN, ABOVE_75_PERCENT)
+    counts = [[title, *(each.counts.get(title) for each in methods)] for title in titles]
+    notes = [note, *(f"Note: {text}." for text in scores.notes)]
+    return Table([Column("game", text=True), *columns], rows, footer=counts, notes=notes)
+
+
+def raw(scores: ScoreTable) -> Table:
+    """The same for programs: a row for each game and method."""
+    titles = (
+        "game column source mean standard_error runs action_limit_reached vae_trained_briefly best"
+    )
+    return Table(
+        [Column(title) for title in titles.split()],
+        [
+            [
+                *(game, method.key, method.kind, score.mean, score.error, score.runs),
+                *(int(mark) for mark in (score.capped, score.short, score.best)),
+            ]
+            for game in scores.games
+            for method in scores.methods
+            if (score := method.by_game.get(game)) is not None
+        ],
+    )

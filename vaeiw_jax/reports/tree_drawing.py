@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
-from vaeiw_jax.reports import inspection_charts
-from vaeiw_jax.reports.inspection_charts import LIGHT
+from vaeiw_jax.reports import charts
+from vaeiw_jax.reports.charts import LIGHT
+from vaeiw_jax.reports.pages import render
 
 COLUMN, ROW = 9.0, 13.0
 """Pixels between leaves and between depths, where there is room for it."""
@@ -24,7 +24,7 @@ class Kind:
 
     name: str  # of its CSS class
     label: str
-    colour: str  # of the light theme
+    colour: str  # its name in the theme
     radius: float  # in pixels
 
 
@@ -100,55 +100,49 @@ def is_faded(replanned: Replanned) -> np.ndarray:
     return replanned.pruned & (kinds(replanned) != [k.name for k in KINDS].index("pruned"))
 
 
-def figure(replanned: Replanned) -> bytes:
+@charts.styled
+def png(replanned: Replanned) -> bytes:
     """The tree as a PNG on white."""
     tree, placed, kind = replanned.tree, layout(replanned.tree), kinds(replanned)
     faded = is_faded(replanned)
     width, height = max(placed.width, 640.0), placed.height
-    drawing = Figure(figsize=(width / 100, (height + 60) / 100), dpi=200, facecolor="white")
-    axes = drawing.add_axes((0, 0, 1, height / (height + 60)))
+    figure = Figure(figsize=(width / 100, (height + 60) / 100))
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, height / (height + 60)))
     axes.set(xlim=((placed.width - width) / 2, (placed.width + width) / 2), ylim=(height, 0))
     axes.axis("off")
-    below = np.arange(1, tree.size)
     points = np.stack([placed.x, placed.y], axis=1)
-    lines = np.stack([points[tree.parent[below]], points[below]], axis=1)
-    axes.add_collection(LineCollection(list(lines), colors="#b9bfca", linewidths=0.5))
+    lines = np.stack([points[tree.parent[1 : tree.size]], points[1:]], axis=1)
+    axes.add_collection(LineCollection(list(lines), colors=LIGHT.grey, linewidths=0.5))
     best = [ROOT, *replanned.best_path()]
-    axes.plot(placed.x[best], placed.y[best], color=LIGHT.gold, lw=2, alpha=0.7)
-    handles = [Line2D([], [], color=LIGHT.gold, lw=2, alpha=0.7, label="the way chosen")]
+    axes.plot(placed.x[best], placed.y[best], color=LIGHT.gold, lw=2, label="the way chosen")
     for number, k in enumerate(KINDS):
-        colour = "#c9d8f2" if k.colour == "pruned" else getattr(LIGHT, k.colour)
-        for pale in (True, False):
-            nodes = np.flatnonzero((kind == number) & (faded == pale))
-            if not len(nodes):
-                continue
-            dots = axes.scatter(placed.x[nodes], placed.y[nodes], (1.44 * k.radius) ** 2, zorder=3)
-            dots.set(facecolor=colour, edgecolor="none", alpha=0.4 if pale else 1)
+        colour = getattr(LIGHT, k.colour)
+        for nodes, alpha in ((kind == number) & faded, 0.4), ((kind == number) & ~faded, 1.0):
+            size = (1.44 * k.radius) ** 2
+            dots = axes.scatter(placed.x[nodes], placed.y[nodes], size, color=colour, zorder=3)
+            dots.set(alpha=alpha, linewidth=0)
         if (kind == number).any():
-            handles.append(Line2D([], [], color=colour, marker="o", lw=0, ms=4, label=k.label))
-    drawing.legend(handles=handles, loc="upper center", ncols=3, frameon=False, fontsize=7)
-    return inspection_charts.png(drawing)
+            axes.plot([], [], "o", color=colour, ms=4, label=k.label)
+    figure.legend(loc="upper center", ncols=3, fontsize=7)
+    return charts.png(figure)
 
 
 def svg(replanned: Replanned) -> str:
     """The tree as an SVG element whose colours the page's style sheet gives; nodes are numbered for its script."""
     tree, placed, kind = replanned.tree, layout(replanned.tree), kinds(replanned)
-    x, y = placed.x, placed.y
-    edges = "".join(
-        f"M{x[tree.parent[node]]:.1f} {y[tree.parent[node]]:.1f}L{x[node]:.1f} {y[node]:.1f}"
-        for node in range(1, tree.size)
-    )
-    best = [ROOT, *replanned.best_path()]
-    way = "M" + "L".join(f"{x[node]:.1f} {y[node]:.1f}" for node in best)
     faded = is_faded(replanned)
-    circles = "".join(
-        f'<circle class="{KINDS[kind[node]].name}{" faded" if faded[node] else ""}" data-node="{node}"'
-        f' cx="{x[node]:.1f}" cy="{y[node]:.1f}" r="{KINDS[kind[node]].radius}"/>'
-        for node in np.argsort(kind, kind="stable").tolist()
-    )
-    return (
-        f'<svg id="tree" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {placed.width:.0f} {placed.height:.0f}"'
-        f' style="--width:{placed.width:.0f}px" tabindex="0" role="img"'
-        f' aria-label="lookahead tree of {tree.size} nodes">'
-        f'<path class="edge" d="{edges}"/><path class="way" d="{way}"/>{circles}</svg>'
+    at = [(f"{x:.1f}", f"{y:.1f}") for x, y in zip(placed.x, placed.y, strict=True)]
+    groups = [
+        (k, [(node, *at[node], faded[node]) for node in np.flatnonzero(kind == number).tolist()])
+        for number, k in enumerate(KINDS)
+    ]
+    return render(
+        "tree.svg",
+        width=placed.width,
+        height=placed.height,
+        size=tree.size,
+        edges=[(*at[tree.parent[node]], *at[node]) for node in range(1, tree.size)],
+        path=[at[node] for node in [ROOT, *replanned.best_path()]],
+        groups=groups,
     )

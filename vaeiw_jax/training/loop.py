@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from vaeiw_jax import configs, durable, provenance, records, workdirs
+from vaeiw_jax import compilation, configs, durable, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.models import load_model, model_description, save_model
 from vaeiw_jax.playing import screen_store
@@ -30,7 +30,7 @@ from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.training.metrics import MetricsLog, Throughput, validations
-from vaeiw_jax.vae import compilation, convolutions, sharding, steps
+from vaeiw_jax.vae import convolutions, sharding, steps
 from vaeiw_jax.vae.steps import (
     TrainConfig,
     TrainState,

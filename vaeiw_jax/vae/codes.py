@@ -1,5 +1,6 @@
 """How a code becomes features: how many there are, and where they change."""
 
+import math
 import statistics
 
 import numpy as np
@@ -13,6 +14,28 @@ def num_features(config: ModelConfig, quantisation_bits: int = 4) -> int:
     if config.latent_kind == "bernoulli":
         return config.num_latents
     return config.num_latents * quantisation_bits
+
+
+def edges(config: ModelConfig, threshold: float = 0.9, quantisation_bits: int = 4) -> np.ndarray:
+    """The values of a logit, or of a Gaussian latent's mean, at which features change: float32[n], rising."""
+    if config.latent_kind == "gaussian":
+        return bin_edges(quantisation_bits)
+    if not 0 < threshold < 1:
+        raise UserError(f"threshold must lie between 0 and 1, not {threshold}")
+    return np.array([math.log(threshold / (1 - threshold))], np.float32)
+
+
+def sampling_edges(draws: np.ndarray) -> np.ndarray:
+    """The logits beyond which Bernoulli features are drawn as true.
+
+    Args:
+      draws: float64[..., num_latents], uniform in [0, 1).
+
+    Returns:
+      float32[..., num_latents, 1]: a probability exceeds the draw when its logit exceeds this.
+    """
+    with np.errstate(divide="ignore"):  # minus infinity for a draw of zero
+        return np.log(draws / (1 - draws)).astype(np.float32)[..., None]
 
 
 def bin_edges(quantisation_bits: int) -> np.ndarray:

@@ -2,24 +2,19 @@
 
 Each comes twice: as XLA's own convolution, for accelerators, and rewritten for the CPU, where XLA
 is slow at the gradients of strided and transposed convolutions. Both are the same function of the
-same parameters, with the same gradients.
+same parameters, with the same gradients. Which one is used is decided when a function is lowered,
+by the platform it is lowered for: exported for `cuda` or `tpu` from a machine that has neither, it
+is XLA's own.
 """
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
-
-
-def rewritten_by_default() -> bool:
-    """Whether the rewritten convolutions are the faster ones: on one CPU device.
-
-    A kernel's gradient takes images for channels, which does not go with a batch spread over several.
-    """
-    return jax.default_backend() == "cpu" and jax.device_count() == 1
 
 
 @functools.cache
@@ -46,33 +41,63 @@ def conv(
 ) -> jax.Array:
     """Cross-correlation: y[i] = sum over a of x[stride * i - padding + a] @ kernel[a], in 2-D.
 
-    The stride is 1 or 2; with 2 the kernel's size is 3 or 4.
+    Args:
+      x: float[B, H, W, C].
+      kernel: float[size, size, C, C'].
+      stride: 1 or 2; with 2 the kernel's size is 3 or 4.
+      padding: zeros on each side.
+      rewritten: whether to use the form for the CPU; None leaves it to the platform.
     """
-    if not (rewritten_by_default() if rewritten is None else rewritten):
+
+    def own(x: jax.Array, kernel: jax.Array) -> jax.Array:
         return lax.conv_general_dilated(
             x, kernel, (stride, stride), [(padding, padding)] * 2, dimension_numbers=_LAYOUT
         )
-    if stride == 1:
-        return _unit_conv(x, kernel, padding)
-    return _conv_as_unit_conv(x, kernel, padding)
+
+    def for_cpu(x: jax.Array, kernel: jax.Array) -> jax.Array:
+        rewrite = _unit_conv if stride == 1 else _conv_as_unit_conv
+        return rewrite(x, kernel, padding)
+
+    return _by_platform(own, for_cpu, rewritten)(x, kernel)
 
 
 def conv_transpose(x: jax.Array, kernel: jax.Array, rewritten: bool | None = None) -> jax.Array:
     """Transposed convolution of stride 2: y[2 * i + a] sums x[i] @ kernel[a], in 2-D.
 
-    The kernel's size is 3 or 4.
+    Args:
+      x: float[B, H, W, C].
+      kernel: float[size, size, C, C'], of size 3 or 4.
+      rewritten: whether to use the form for the CPU; None leaves it to the platform.
     """
-    if rewritten_by_default() if rewritten is None else rewritten:
-        return _conv_transpose_as_unit_conv(x, kernel)
-    margin = len(kernel) - 1
-    return lax.conv_general_dilated(
-        x,
-        jnp.flip(kernel, (0, 1)),
-        (1, 1),
-        [(margin, margin)] * 2,
-        lhs_dilation=(2, 2),
-        dimension_numbers=_LAYOUT,
-    )
+
+    def own(x: jax.Array, kernel: jax.Array) -> jax.Array:
+        margin = len(kernel) - 1
+        return lax.conv_general_dilated(
+            x,
+            jnp.flip(kernel, (0, 1)),
+            (1, 1),
+            [(margin, margin)] * 2,
+            lhs_dilation=(2, 2),
+            dimension_numbers=_LAYOUT,
+        )
+
+    return _by_platform(own, _conv_transpose_as_unit_conv, rewritten)(x, kernel)
+
+
+_Convolution = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+def _by_platform(own: _Convolution, for_cpu: _Convolution, rewritten: bool | None) -> _Convolution:
+    """The form of a convolution to use: the given one, or that of the platform it is lowered for.
+
+    On several CPU devices it is XLA's own: the rewritten gradient of a kernel takes images for
+    channels, which does not go with a batch that is spread over devices.
+    """
+    if rewritten is not None:
+        return for_cpu if rewritten else own
+    if jax.device_count() > 1:
+        return own
+    return functools.partial(lax.platform_dependent, cpu=for_cpu, default=own)
 
 
 def _conv_as_unit_conv(x: jax.Array, kernel: jax.Array, padding: int) -> jax.Array:

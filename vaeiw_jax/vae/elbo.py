@@ -41,12 +41,7 @@ def loss(
     """
     output, batch_stats = _apply(model, variables, frames, noise, dropout_key, train, tau)
     logits = output.pixel_logits
-    cross_entropy = jax.nn.softplus(logits) - frames * logits
-    # What is left of the cross-entropy when every pixel is predicted exactly: a grey pixel is no
-    # coin's outcome.
-    floor = -xlogy(frames, frames) - xlog1py(1 - frames, -frames)
-
-    bce = cross_entropy.sum(axis=(1, 2, 3)).mean()
+    bce = cross_entropy(logits, frames).sum(axis=(1, 2, 3)).mean()
     kl = latents.kl(model.config, output.posterior).mean()
     total = bce + model.config.beta * kl
     if not _is_zero(zero_suppression):
@@ -57,11 +52,21 @@ def loss(
     metrics = {
         "loss": total,
         "bce": bce,
-        "excess_bce": bce - floor.sum(axis=(1, 2, 3)).mean(),
+        "excess_bce": bce - entropy(frames).sum(axis=(1, 2, 3)).mean(),
         "kl": kl,
         "mse": jnp.square(jax.nn.sigmoid(logits) - frames).mean(),
     }
     return total, (metrics, batch_stats)
+
+
+def cross_entropy(logits: jax.Array, frames: jax.Array) -> jax.Array:
+    """Of each pixel, in nats: what it costs to predict grey `frames` with the probabilities of `logits`."""
+    return jax.nn.softplus(logits) - frames * logits
+
+
+def entropy(frames: jax.Array) -> jax.Array:
+    """The cross-entropy of each pixel, predicted exactly: above zero, for grey is no coin's outcome."""
+    return -xlogy(frames, frames) - xlog1py(1 - frames, -frames)
 
 
 def _apply(

@@ -8,9 +8,9 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae.codes import bin_edges
+from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.config import ModelConfig
 
 
@@ -71,19 +71,44 @@ def bits(
     falls into one of 2**quantisation_bits bins of equal prior probability, whose number is written
     in binary, most significant bit first.
     """
+    return bits_at(config, posterior, codes.edges(config, threshold, quantisation_bits))
+
+
+def bits_at(config: ModelConfig, posterior: jax.Array, edges: jax.Array | np.ndarray) -> jax.Array:
+    """The features of a posterior, as `bits`, given the values at which they change.
+
+    Args:
+      config: which autoencoder.
+      posterior: float32[B, H, W, posterior_channels].
+      edges: float32[n], rising, from `codes.edges`, or float32[B, num_latents, n] with edges of
+        each latent's own, as `codes.sampling_edges` gives them; B and num_latents may be 1.
+
+    Returns:
+      bool[B, `codes.num_features`].
+    """
+    values = _values(config, posterior)
     if config.latent_kind == "bernoulli":
-        if not 0 < threshold < 1:
-            raise UserError(f"threshold must lie between 0 and 1, not {threshold}")
         # The logit is compared, not the probability: nothing is rounded before the comparison.
-        features = posterior > math.log(threshold / (1 - threshold))
-    else:
-        mean, _ = jnp.split(posterior, 2, axis=-1)
-        bins = jnp.searchsorted(
-            bin_edges(quantisation_bits), mean, side="right", method="compare_all"
-        )
-        shifts = jnp.arange(quantisation_bits - 1, -1, -1)
-        features = (bins[..., None] >> shifts & 1).astype(bool)
-    return features.reshape(len(posterior), -1)
+        return (values > edges)[..., 0]
+    bins = (values >= edges).sum(axis=-1, keepdims=True)
+    quantisation_bits = edges.shape[-1].bit_length()
+    shifts = jnp.arange(quantisation_bits - 1, -1, -1)
+    return (bins >> shifts & 1).astype(bool).reshape(len(posterior), -1)
+
+
+def clearance(
+    config: ModelConfig, posterior: jax.Array, edges: jax.Array | np.ndarray
+) -> jax.Array:
+    """How near an image's features come to being others: float32[B], the least distance to an edge.
+
+    The arguments are those of `bits_at`.
+    """
+    return jnp.abs(_values(config, posterior) - edges).min(axis=(1, 2))
+
+
+def _values(config: ModelConfig, posterior: jax.Array) -> jax.Array:
+    """What features are made of, the logits or the means: float32[B, num_latents, 1]."""
+    return posterior[..., : config.channels].reshape(len(posterior), -1, 1)
 
 
 def _shape(config: ModelConfig, batch: int) -> tuple[int, int, int, int]:

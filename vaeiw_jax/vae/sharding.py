@@ -12,7 +12,6 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import compilation
 
 
 def connect(coordinator: str | None, num_processes: int | None, process_id: int | None) -> None:
@@ -21,7 +20,6 @@ def connect(coordinator: str | None, num_processes: int | None, process_id: int 
     `coordinator` is the address host:port of process 0, or "auto" where the platform tells (a TPU
     slice, Slurm); without it the process stays alone.
     """
-    compilation.fit_threads()
     if coordinator is None:
         if num_processes is not None or process_id is not None:
             raise UserError("--num_processes and --process_id need --coordinator=HOST:PORT")

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.scipy.special import xlog1py, xlogy
 
 from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.errors import UserError
@@ -263,8 +262,8 @@ def eval_step(
     bits = latents.bits(model, output.posterior)
     pixels = (1, 2, 3)
     return Evaluation(
-        bce=(jax.nn.softplus(logits) - frames * logits).sum(axis=pixels),
-        entropy=(-xlogy(frames, frames) - xlog1py(1 - frames, -frames)).sum(axis=pixels),
+        bce=elbo.cross_entropy(logits, frames).sum(axis=pixels),
+        entropy=elbo.entropy(frames).sum(axis=pixels),
         kl=latents.kl(model, output.posterior),
         mse=jnp.square(jax.nn.sigmoid(logits) - frames).mean(axis=pixels),
         features=bits.sum(axis=1, dtype=jnp.int32),

@@ -1,0 +1,152 @@
+"""The feature sets by name, each with all that the rest of the program asks about it."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.features import numba_compilation
+from vaeiw_jax.features.config import FeaturesConfig, Setting
+from vaeiw_jax.object_names import is_object_name, load_object, object_name
+
+
+class FeatureSet(Protocol):
+    """What makes atoms of what is seen. Any object with these two members will do."""
+
+    num_features: int
+
+    def atoms(self, seen: Any, previous: Any | None) -> np.ndarray:
+        """The true features.
+
+        Args:
+          seen: a snapshot, with `screen` uint8[height, width] and `ram` uint8[128].
+          previous: the snapshot of the decision before, if there is one.
+
+        Returns:
+          int32[n] below `num_features`, in any order, without duplicates.
+        """
+        ...
+
+
+Factory = Callable[[FeaturesConfig, Setting], FeatureSet] | Callable[[], FeatureSet]
+Check = Callable[[FeaturesConfig], None]
+Identify = Callable[[FeaturesConfig, str], FeaturesConfig]
+
+
+@dataclass(frozen=True)
+class FeatureSetEntry:
+    """A feature set in the registry.
+
+    Functions may be given by name, `package.module:function`: the module is imported when it is first needed.
+    """
+
+    name: str
+    title: str
+    """In tables and videos."""
+    create: Factory | str
+    """(config, setting) -> feature set; or () -> feature set."""
+    node_seconds: float = 0.01
+    """Seconds a new node takes on one core, emulator, features and novelty together, estimated generously."""
+    maskable: bool = False
+    """Whether `background_mask` changes anything; if so, `Setting.background` has the background."""
+    takes_directory: bool = False
+    """Whether it is made of a trained model: `NAME` of the one shipped for the game, `NAME:DIRECTORY` of another."""
+    check: Check | str | None = None
+    """Refuses, with a UserError, settings that make no sense."""
+    identified: Identify | str | None = None
+    """(config, game) -> the config as records tell it, a model by its digest; None: as it is."""
+    benchmarked: bool = True
+    """Whether the benchmark of feature sets measures it."""
+
+
+FEATURE_SETS: dict[str, FeatureSetEntry] = {
+    entry.name: entry
+    for entry in (
+        FeatureSetEntry("basic", "Basic", "vaeiw_jax.features.bprost:BPROST", 0.002, maskable=True),
+        FeatureSetEntry(
+            "bpros", "B-PROS", "vaeiw_jax.features.bprost:BPROST", 0.0025, maskable=True
+        ),
+        FeatureSetEntry(
+            "bprost", "B-PROST", "vaeiw_jax.features.bprost:BPROST", 0.003, maskable=True
+        ),
+        FeatureSetEntry("ram", "RAM", "vaeiw_jax.features.ram:RAM", 0.002),
+        FeatureSetEntry(
+            "vae",
+            "VAE",
+            "vaeiw_jax.features.vae:VAEFeatures",
+            0.0025,
+            takes_directory=True,
+            identified="vaeiw_jax.features.vae:identified",
+        ),
+    )
+}
+"""To add one, write a class like `ram.RAM` in a file of its own and a line here, or call `register`."""
+
+_OWN = frozenset(FEATURE_SETS)
+
+
+def register(entry: FeatureSetEntry) -> None:
+    """Makes a feature set known by name to the whole program, for as long as this process lives."""
+    if entry.name in _OWN:
+        raise UserError(f"there is a feature set {entry.name!r} already; choose another name")
+    if not entry.name.isidentifier():
+        raise UserError(f"the name of a feature set is like a variable's, not {entry.name!r}")
+    FEATURE_SETS[entry.name] = entry
+
+
+def lookup(features: str) -> FeatureSetEntry:
+    """The entry that a setting of `features` means.
+
+    Args:
+      features: `NAME`, `NAME:DIRECTORY`, or `package.module:object` for a factory or a feature set that is not
+        registered.
+    """
+    name, colon, _ = features.partition(":")
+    entry = FEATURE_SETS.get(name)
+    if entry is not None and (entry.takes_directory or not colon):
+        return entry
+    if entry is None and is_object_name(features):
+        return FeatureSetEntry(features, features.rpartition(":")[2], features, benchmarked=False)
+    raise unknown("feature set", features, FEATURE_SETS)
+
+
+def check(config: FeaturesConfig) -> None:
+    """Refuses a feature set there is not, and settings that would change nothing for it."""
+    entry = lookup(config.features)
+    if config.background_mask and not entry.maskable:
+        maskable = [known.name for known in FEATURE_SETS.values() if known.maskable]
+        raise UserError(
+            f"a background mask changes nothing for --features={config.features}; "
+            f"leave it out, or use {', '.join(maskable[:-1])} or {maskable[-1]}"
+        )
+    if entry.check is not None:
+        _function(entry.check)(config)
+
+
+def create(config: FeaturesConfig, setting: Setting) -> FeatureSet:
+    """The feature set that the config names."""
+    check(config)
+    factory: Any = _function(lookup(config.features).create)
+    if hasattr(factory, "atoms") and not isinstance(factory, type):  # the name of a feature set
+        return factory
+    numba_compilation.announce()
+    return factory(config, setting) if inspect.signature(factory).parameters else factory()
+
+
+def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
+    """The config with a model named by its digest, so that it says the same on every machine."""
+    identify = lookup(config.features).identified
+    return config if identify is None else _function(identify)(config, game)
+
+
+def named_after(config: FeaturesConfig, features: FeatureSet) -> FeaturesConfig:
+    """The config with the name of a feature set that is given as an object."""
+    return dataclasses.replace(config, features=object_name(features))
+
+
+def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
+    return load_object(given) if isinstance(given, str) else given

@@ -1,0 +1,290 @@
+"""What was measured: tables in Markdown for each suite, and everything on one picture."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vaeiw_jax import durable
+from vaeiw_jax.benchmarks import features, planner, scaling, training
+from vaeiw_jax.benchmarks.config import PLANNER_PARTS
+from vaeiw_jax.benchmarks.measurements import PICTURE, Measurements, geometric_mean, machine
+from vaeiw_jax.benchmarks.others import DISTURBED
+from vaeiw_jax.playing.planned_episode import LATE_SECONDS
+from vaeiw_jax.reports import charts
+from vaeiw_jax.reports.charts import LIGHT
+from vaeiw_jax.reports.pages import plural
+from vaeiw_jax.reports.tables import Column, Table, Value
+
+_METHODS = (planner.ONE_EMULATOR, planner.PARALLEL, planner.BPROST, planner.ONE_CORE)
+
+
+def to_markdown(suite: str, measurements: Measurements) -> str:
+    """The tables of a suite."""
+    tables = {
+        planner.SUITE: _planner_tables,
+        features.SUITE: _features_tables,
+        scaling.SUITE: _scaling_tables,
+        training.SUITE: _training_tables,
+    }[suite](measurements)
+    parts = ["\n\n".join([table.to_markdown(), *table.notes]) for table in tables]
+    return "\n\n".join(parts)
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[Value]], **options: Any) -> Table:
+    """The first column is text, the others are numbers."""
+    columns = [Column(title, format=".0f", text=i == 0) for i, title in enumerate(titles)]
+    return Table(columns, rows, **options)
+
+
+def _planner_tables(measurements: Measurements) -> list[Table]:
+    disturbed = [
+        f"{part} of {game} ({each['others']:.0%})"
+        for part in PLANNER_PARTS
+        for game, each in measurements.of(planner.SUITE, part).items()
+        if each["others"] > DISTURBED
+    ]
+    notes = []
+    if disturbed:
+        found = ", ".join(disturbed)
+        notes = [f"The machine was not idle, others using a share of it, in {found}."]
+    titles = ("what", "at least", "aim", "measured")
+    tables = [_table(titles, _planner_rows(measurements), notes=notes)]
+    rates = measurements.of(planner.SUITE, "rates")
+    if rates:
+        shares = [planner.ratios(rates, name) for name in _METHODS]
+        rows = [
+            [game, each["rates"][planner.BOUND], *(f"{share[game]:.2f}" for share in shares)]
+            for game, each in rates.items()
+        ]
+        tables.append(_table(("game", f"nodes/s, {planner.BOUND}", *_METHODS), rows))
+    return tables
+
+
+def _planner_rows(measurements: Measurements) -> list[tuple[str, str, str, str]]:
+    """What was measured beside what it should be."""
+    rows = []
+    rates = measurements.of(planner.SUITE, "rates")
+    for name, what, at_least, aim in (
+        (planner.ONE_EMULATOR, "VAE-IW, one emulator", "0.60", "0.95"),
+        (planner.PARALLEL, "VAE-IW, parallel emulators", "1.00", "1.6"),
+        (planner.BPROST, "RolloutIW with B-PROST, one emulator", "0.55", "0.9"),
+        (planner.ONE_CORE, "VAE-IW on one core", "0.30", "0.6"),
+    ):
+        if rates:
+            ratio = geometric_mean(planner.ratios(rates, name).values())
+            rows.append((f"{what}, of the emulator bound", at_least, aim, f"{ratio:.2f}"))
+    if bprost := measurements.of(planner.SUITE, "bprost"):
+        mean = geometric_mean(each["milliseconds"] for each in bprost.values())
+        rows.append(("B-PROST atoms of a new screen", "1.5 ms", "0.5 ms", f"{mean:.2f} ms"))
+    if growth := measurements.of(planner.SUITE, "growth"):
+        short, long = next(iter(growth.values()))["seconds"]
+        for name in planner.GROWING:
+            mean = geometric_mean(
+                each[name]["long"] / each[name]["short"] for each in growth.values()
+            )
+            most = max(each[name]["long_nodes"] for each in growth.values())
+            what = f"growth, {name}: nodes/s at {long:g} s a decision, of those at {short:g} s"
+            rows.append((what, "0.8", "1.0", f"{mean:.2f} (at most {most:,} nodes)"))
+    if memory := measurements.of(planner.SUITE, "memory"):
+        rows += _memory_rows(memory)
+    if start := measurements.of(planner.SUITE, "start"):
+        worst = max(each["second"] for each in start.values())
+        rows.append(("start: to the end of the first decision", "10 s", "4 s", f"{worst:.1f} s"))
+    if rates:
+        late = sum(sum(each["late"].values()) for each in rates.values())
+        number = sum(sum(each["decisions"].values()) for each in rates.values())
+        what = f"decisions that end more than {1e3 * LATE_SECONDS:.0f} ms late"
+        rows.append((what, "1%", "", f"{late / number:.1%} of {number:,}"))
+    return rows
+
+
+def _memory_rows(memory: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    last = max(each["player"][-1] + each["emulators"][-1] for each in memory.values())
+    player = max(each["player"][-1] for each in memory.values())
+    decisions = next(iter(memory.values()))["decisions"]
+    early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - planner.EARLY))
+    grown = max(max(each["player"]) - max(each["player"][:early]) for each in memory.values())
+    measured = f"{player:.0f} MB, {last:.0f} MB with its emulators"
+    return [
+        (f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured),
+        (f"growth of its peak from decision {planner.EARLY} on", "flat", "", f"{grown:+.0f} MB"),
+    ]
+
+
+def _features_tables(measurements: Measurements) -> list[Table]:
+    if not measurements.of(features.SUITE, features.PART):
+        return []
+    means = features.means(measurements).items()
+    rows = [[name, f"{mean['new']:.3f}", f"{mean['again']:.3f}"] for name, mean in means]
+    return [_table(("features", "ms per new screen", "ms per screen seen before"), rows)]
+
+
+def _scaling_tables(measurements: Measurements) -> list[Table]:
+    tables = []
+    for game, each in measurements.of(scaling.SUITE, "emulators").items():
+        emulators, in_flight = scaling.axes(each["rates"])
+        titles = [f"{game}: nodes/s", *(f"{n} in flight" for n in in_flight)]
+        rows = [
+            [f"{number} emulator processes"]
+            + [each["rates"].get(f"{number}x{n}") for n in in_flight]
+            + [each["alone"].get(f"{number}")]
+            for number in emulators
+        ]
+        tables.append(_table([*titles, "no planner, emulators alone"], rows))
+    if budgets := measurements.of(scaling.SUITE, "budgets"):
+        seconds = [f"{s:g}" for s in next(iter(budgets.values()))["seconds"]]
+        rows = [[game, *each["rates"]] for game, each in budgets.items()]
+        tables.append(_table(["nodes/s, by seconds a decision", *seconds], rows))
+    return tables
+
+
+def _training_tables(measurements: Measurements) -> list[Table]:
+    tables = []
+    for name, seconds in training.medians(measurements).items():
+        jax = seconds[training.JAX]
+        rows = [
+            [each, f"{median:.3f}", "" if each == training.JAX else f"{jax / median:.2f}"]
+            for each, median in seconds.items()
+        ]
+        tables.append(_table((f"a training step, {name}", "seconds", "jax / this"), rows))
+    return tables
+
+
+@charts.styled
+def draw(measurements: Measurements, workdir: Path) -> Path:
+    """Writes the picture; returns where it is."""
+    panels: list[tuple[bool, Callable[[Axes, Measurements], None]]] = [
+        (wide, panel)
+        for suite, part, wide, panel in (
+            (planner.SUITE, "rates", True, _rates),
+            (planner.SUITE, "growth", False, _growth),
+            (planner.SUITE, "memory", False, _memory),
+            (planner.SUITE, "bprost", False, _bprost),
+            (planner.SUITE, "start", False, _start),
+            (features.SUITE, features.PART, False, _features),
+            (scaling.SUITE, "emulators", False, _emulators),
+            (scaling.SUITE, "budgets", False, _budgets),
+            (training.SUITE, training.PART, False, _training),
+        )
+        if measurements.of(suite, part)
+    ]
+    rows: list[list[int]] = []
+    for i, (wide, _) in enumerate(panels):
+        if wide or not rows or len(rows[-1]) == 2 or panels[rows[-1][0]][0]:
+            rows.append([i])
+        else:
+            rows[-1].append(i)
+    figure = Figure(figsize=(11, 0.7 + 3.5 * max(1, len(rows))), dpi=110)
+    about = machine()
+    title = f"{about['cores']} cores of {about['processor']}"
+    figure.suptitle(title, fontsize=11, color=LIGHT.faint)
+    mosaic: Any = [[f"{i}" for i in row] if len(row) == 2 else [f"{row[0]}"] * 2 for row in rows]
+    axes = figure.subplot_mosaic(mosaic) if panels else {}
+    for i, (_, panel) in enumerate(panels):
+        panel(axes[f"{i}"], measurements)
+        axes[f"{i}"].grid(axis="y")
+    durable.write_bytes(workdir / PICTURE, charts.png(figure))
+    return workdir / PICTURE
+
+
+def _bars(
+    axes: Axes, groups: list[str], series: dict[str, list[float]], slanted: bool = False
+) -> None:
+    """Bars side by side, a group per name."""
+    width = 0.8 / len(series)
+    for i, (name, values) in enumerate(series.items()):
+        places = np.arange(len(groups)) + (i - (len(series) - 1) / 2) * width
+        axes.bar(places, values, width * 0.92, label=name)
+    axes.set_xticks(np.arange(len(groups)), groups)
+    if slanted:
+        axes.tick_params(axis="x", labelrotation=25)
+    if len(series) > 1:
+        axes.legend(ncols=2)
+        axes.margins(y=0.3)  # room for the legend
+
+
+def _lines(axes: Axes, lines: dict[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+    for name, (x, y) in lines.items():
+        axes.plot(x, y, marker="o", markersize=3, label=name)
+    axes.set_ylim(0)
+    axes.legend(ncols=2)
+
+
+def _rates(axes: Axes, measurements: Measurements) -> None:
+    rates = measurements.of(planner.SUITE, "rates")
+    _bars(axes, list(rates), {m: list(planner.ratios(rates, m).values()) for m in _METHODS})
+    axes.axhline(1, color=LIGHT.ink, linewidth=1, linestyle="--")
+    axes.set_title("new nodes per second, as a share of the emulator bound")
+
+
+def _growth(axes: Axes, measurements: Measurements) -> None:
+    growth = measurements.of(planner.SUITE, "growth")
+    short, long = next(iter(growth.values()))["seconds"]
+    series = {
+        f"{name}, {seconds:g} s": [each[name][which] for each in growth.values()]
+        for name in planner.GROWING
+        for which, seconds in (("short", short), ("long", long))
+    }
+    _bars(axes, list(growth), series, slanted=True)
+    axes.set_title("new nodes per second, in short and long decisions")
+
+
+def _memory(axes: Axes, measurements: Measurements) -> None:
+    memory = measurements.of(planner.SUITE, "memory")
+    _lines(axes, {game: (each["decisions"], each["player"]) for game, each in memory.items()})
+    axes.set(xlabel="decisions", title="resident memory of the player, MB")
+
+
+def _bprost(axes: Axes, measurements: Measurements) -> None:
+    bprost = measurements.of(planner.SUITE, "bprost")
+    values = [each["milliseconds"] for each in bprost.values()]
+    _bars(axes, list(bprost), {"": values}, slanted=True)
+    axes.set_title("B-PROST atoms of a new screen, ms")
+
+
+def _start(axes: Axes, measurements: Measurements) -> None:
+    start = measurements.of(planner.SUITE, "start")
+    _bars(axes, list(start), {"": [each["second"] for each in start.values()]}, slanted=True)
+    axes.set_title("from the command to the end of its first decision, s")
+
+
+def _features(axes: Axes, measurements: Measurements) -> None:
+    means = features.means(measurements)
+    names = {"new": "new screens", "again": "screens seen before"}
+    _bars(axes, list(means), {names[n]: [each[n] for each in means.values()] for n in names})
+    axes.set_yscale("log")
+    axes.set_title("atoms of a screen, ms")
+
+
+def _emulators(axes: Axes, measurements: Measurements) -> None:
+    """Means over the games."""
+    games = list(measurements.of(scaling.SUITE, "emulators").values())
+    emulators, in_flight = scaling.axes(games[0]["rates"])
+    lines: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
+    for number in emulators:
+        at = [n for n in in_flight if all(f"{number}x{n}" in g["rates"] for g in games)]
+        mean = [float(np.mean([g["rates"][f"{number}x{n}"] for g in games])) for n in at]
+        lines[plural(number, "emulator") if number else "none but the planner's"] = (at, mean)
+    _lines(axes, lines)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(in_flight, [str(n) for n in in_flight])
+    axes.set(xlabel="rollouts in flight", title="new nodes per second, by emulator processes")
+
+
+def _budgets(axes: Axes, measurements: Measurements) -> None:
+    budgets = measurements.of(scaling.SUITE, "budgets")
+    _lines(axes, {game: (each["seconds"], each["rates"]) for game, each in budgets.items()})
+    axes.set_xscale("log")
+    axes.set_xticks(scaling.SECONDS, [f"{s:g}" for s in scaling.SECONDS])
+    axes.set(xlabel="seconds a decision", title="new nodes per second, by the length of a decision")
+
+
+def _training(axes: Axes, measurements: Measurements) -> None:
+    medians = training.medians(measurements)
+    steps = list(next(iter(medians.values())))
+    _bars(axes, list(medians), {step: [m[step] for m in medians.values()] for step in steps})
+    axes.set_title("a training step, s")

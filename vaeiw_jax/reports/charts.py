@@ -1,0 +1,211 @@
+"""The one chart style: figures drawn for a light page, whose colours are exchanged for a dark one."""
+
+import collections
+import functools
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from vaeiw_jax.reports.score_statistics import Interval
+
+Theme = collections.namedtuple(
+    "Theme",
+    "page card ink faint line highlight pruned grey blue orange green purple gold teal brown red",
+)
+"""Colours by their use, for charts and for the style sheet of the pages."""
+
+LIGHT = Theme(
+    *("#f5f6f8", "#ffffff", "#1d2330", "#69707f", "#dfe2e8", "#f1f6ff", "#c9d8f2", "#a9afbb"),
+    *("#2f6fdb", "#e4672e", "#2a8a55", "#a268a8", "#d28a00", "#3f9f9a", "#9d755d", "#d1373f"),
+)
+DARK = Theme(
+    *("#11141b", "#1a1e27", "#e9ecf2", "#98a0b0", "#333a48", "#1d2533", "#34466b", "#6b7386"),
+    *("#6ea3ff", "#ff8a5c", "#58c98c", "#c894ce", "#ffbe3d", "#6fcac4", "#c4a08a", "#ff6b70"),
+)
+SERIES = (LIGHT.grey, LIGHT.blue, LIGHT.orange, LIGHT.green, LIGHT.purple, LIGHT.gold, LIGHT.teal)
+WIDTH = 4.8  # inches: narrow, so that the letters can be read on a phone
+
+styled = matplotlib.rc_context(
+    {
+        "axes.axisbelow": True,
+        "axes.edgecolor": LIGHT.line,
+        "axes.facecolor": LIGHT.card,
+        "axes.labelcolor": LIGHT.faint,
+        "axes.prop_cycle": cycler(color=SERIES[1:]),
+        "axes.spines.left": False,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlecolor": LIGHT.ink,
+        "axes.titlelocation": "left",
+        "axes.titlesize": 10.5,
+        "figure.constrained_layout.use": True,
+        "figure.facecolor": LIGHT.card,
+        "font.size": 9.5,
+        "grid.color": LIGHT.line,
+        "legend.fontsize": 9,
+        "legend.frameon": False,
+        "legend.handlelength": 1.2,
+        "savefig.dpi": 200,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "vaeiw_jax",
+        "text.color": LIGHT.ink,
+        "xtick.color": LIGHT.line,
+        "xtick.labelcolor": LIGHT.faint,
+        "xtick.major.size": 0,
+        "xtick.minor.size": 0,
+        "ytick.color": LIGHT.line,
+        "ytick.labelcolor": LIGHT.faint,
+        "ytick.major.size": 0,
+        "ytick.minor.size": 0,
+    }
+)
+"""Decorates every function that draws."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure with its name and a sentence on what it shows."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+    def svg(self, theme: Theme = LIGHT) -> bytes:
+        """Equal figures give equal bytes."""
+        exchange = dict(zip(LIGHT, theme, strict=True))
+        colour = re.compile("#[0-9a-f]{6}")
+        return colour.sub(lambda found: exchange.get(found[0], found[0]), self._light).encode()
+
+    @functools.cached_property
+    @styled
+    def _light(self) -> str:
+        return _saved(self.figure, format="svg", metadata={"Date": None}).decode()
+
+    def png(self) -> bytes:
+        return png(self.figure)
+
+
+@styled
+def png(figure: Figure) -> bytes:
+    return _saved(figure, format="png", metadata={"Software": None})
+
+
+def _saved(figure: Figure, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, **options)
+    return buffer.getvalue()
+
+
+@styled
+def axes(height: float) -> Axes:
+    """Empty axes of a new figure, `height` inches high."""
+    return Figure(figsize=(WIDTH, height)).add_subplot()
+
+
+def figure_of(axes: Axes) -> Figure:
+    figure = axes.figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def number(value: float, _: object = None) -> str:
+    """A tick's label; also a formatter of matplotlib."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
+
+
+def logarithmic_ticks(axis: Axis) -> None:
+    """Round numbers: powers of ten and, where those are few, twice and five times them."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(number)
+
+
+def legend(axes: Axes) -> None:
+    """Above the axes, in as many columns as fit."""
+    titles = axes.get_legend_handles_labels()[1]
+    columns = max(1, min(3, 62 // (max(map(len, titles)) + 6)))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
+
+
+@styled
+def game_bars(
+    bars: Mapping[str, Mapping[str, float]],
+    order: Mapping[str, float] | None = None,
+    colours: Sequence[Any] = (),
+) -> tuple[Axes, list[str]]:
+    """Horizontal bars of each method in each game; returns the games as well, from bottom to top.
+
+    Args:
+      bars: values by the title of a method, then by game.
+      order: games are sorted by these values, or by name.
+      colours: of the methods.
+    """
+    games = sorted({game for by_game in bars.values() for game in by_game}, reverse=order is None)
+    if order is not None:
+        games.sort(key=lambda game: order.get(game, -math.inf))
+    colours = colours or SERIES[len(bars) < 3 :]
+    height = 0.8 / max(1, len(bars))
+    drawn = axes(1.1 + 0.2 * math.ceil(len(bars) / 2) + len(games) * max(0.2, 0.09 * len(bars)))
+    for i, (title, by_game) in enumerate(bars.items()):
+        rows = [row for row, game in enumerate(games) if game in by_game]
+        places = np.array(rows) + 0.4 - height * (i + 0.5)
+        values = [by_game[games[row]] for row in rows]
+        drawn.barh(places, values, height, label=title, color=colours[i % len(colours)])
+    drawn.set_yticks(range(len(games)), games)
+    drawn.set_ylim(-0.7, len(games) - 0.3)
+    drawn.grid(axis="x")
+    drawn.axvline(0, color=LIGHT.grey, linewidth=0.8)
+    legend(drawn)
+    return drawn, games
+
+
+@styled
+def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Figure:
+    """Estimates by title, with their intervals."""
+    drawn = axes(0.8 + 0.42 * len(estimates))
+    for row, (title, estimate) in enumerate(estimates.items()):
+        colour = SERIES[(row + (len(estimates) < 3)) % len(SERIES)]
+        drawn.barh(title, estimate.high - estimate.low, 0.4, estimate.low, color=colour, alpha=0.5)
+        drawn.plot(estimate.value, row, "|", color=LIGHT.ink, markersize=14, markeredgewidth=2)
+    drawn.axvline(reference, color=LIGHT.faint, linewidth=0.8, linestyle=(0, (4, 3)))
+    drawn.invert_yaxis()
+    drawn.set_xlabel(label)
+    drawn.grid(axis="x")
+    return figure_of(drawn)
+
+
+@styled
+def dots(scores: Mapping[str, Sequence[float]], marks: Mapping[str, float]) -> Figure:
+    """A row for each method with a dot for each run; marks are lines across, such as the human score."""
+    drawn = axes(0.75 + 0.28 * len(scores))
+    for row, (title, runs) in enumerate(scores.items()):
+        colour = SERIES[row % len(SERIES)]
+        drawn.scatter(runs, [title] * len(runs), s=40, color=colour, alpha=0.65, linewidth=0)
+    middle = sum(marks.values()) / max(1, len(marks))
+    for title, at in marks.items():  # labelled away from one another
+        drawn.axvline(at, color=LIGHT.faint, linewidth=0.8, linestyle=(0, (4, 3)))
+        side = "right" if at < middle else "left" if at > middle else "center"
+        above: dict[str, Any] = {
+            "transform": drawn.get_xaxis_transform(),
+            "ha": side,
+            "va": "bottom",
+        }
+        drawn.text(at, 1.01, title, size=9, color=LIGHT.faint, **above)
+    drawn.set_ylim(len(scores) - 0.5, -0.5)
+    drawn.margins(x=0.08)
+    drawn.xaxis.set_major_formatter(number)
+    drawn.locator_params(axis="x", nbins=5)
+    drawn.grid(axis="x")
+    return figure_of(drawn)

@@ -1,0 +1,170 @@
+"""The charts of an experiment: games down the page, so that they can be read on a phone."""
+
+from typing import Any
+
+from matplotlib.colors import to_rgba
+
+from vaeiw_jax.experiments import paper
+from vaeiw_jax.experiments.evaluation_results import ExperimentResults
+from vaeiw_jax.reports import charts, score_statistics
+from vaeiw_jax.reports.charts import LIGHT, SERIES, Chart
+from vaeiw_jax.reports.evaluation_summary import (
+    common_games,
+    interquartile_mean,
+    normalised,
+    p_value,
+)
+from vaeiw_jax.reports.score_statistics import Interval
+
+MOST_BARS = 6
+"""More methods than these could not be told apart in a chart of games."""
+
+
+def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
+    """The charts of an experiment, as far as there is something to draw."""
+    if not any(results.means(method.name) for method in results.experiment.methods):
+        return []
+    expanded, longest = "expanded nodes a decision", "longest rollout of a decision"
+    candidates = (
+        _normalised_scores(results, compare),
+        _interquartile_means(results),
+        _game_statistic(results, "mean_expanded_nodes", expanded, "Figure 2"),
+        _game_statistic(results, "mean_max_rollout_length", longest, "Figure 3"),
+        _correlation(results),
+        _budget_curve(results),
+    )
+    return [chart for chart in candidates if chart is not None]
+
+
+@charts.styled
+def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None:
+    """The paper's Figure 1: percent of the way from random play to a human."""
+    experiment = results.experiment
+    shown = [method for method in experiment.methods if method.name != "iw"]
+    bars = {method.title: normalised(results.means(method.name)) for method in shown}
+    percents = next(reversed(bars.values()), {})
+    if len(shown) > MOST_BARS or not percents:
+        return None
+    last = experiment.methods[-1]
+    others = [LIGHT.blue, LIGHT.grey, *SERIES[3:]]
+    colours: list[Any] = [*others[: len(shown) - 1], LIGHT.orange]
+    if compare and experiment.paper_table:
+        printed = paper.table(experiment.paper_table).scores[experiment.paper_columns[last.name]]
+        same_games = {game: printed[game] for game in percents if game in printed}
+        bars[f"{last.title} in the paper"] = normalised(same_games)
+        colours.append(to_rgba(LIGHT.orange, 0.4))
+    axes, games = charts.game_bars(bars, percents, colours)
+    axes.axvline(100, color=LIGHT.ink, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
+    axes.set_xscale("symlog", linthresh=100, linscale=1.5)
+    values = [value for by_game in bars.values() for value in by_game.values()]
+    low, high = min([*values, 0.0]), max([*values, 120.0])
+    axes.set_xlim(low * 1.6 if low < 0 else -4, high * 20)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}%")
+    axes.tick_params(axis="x", labelrotation=30)
+    axes.set_xlabel("0%: random play, 100%: human\n(linear up to 100%, logarithmic beyond)")
+    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "ha": "right"}
+    for row, game in enumerate(games):
+        if game in percents:
+            axes.text(1, row, f"{round(percents[game]):,}%", size=9, **place)
+    caption = (
+        "Scores of each game on the way from random play (0%) to a professional human player (100%), as in the "
+        f"paper's Figure 1. The percentages are those of {last.title}."
+    )
+    return Chart(f"{experiment.name}-normalised", caption, charts.figure_of(axes))
+
+
+def _interquartile_means(results: ExperimentResults) -> Chart | None:
+    if not common_games(results):
+        return None
+    methods = results.experiment.methods
+    estimates = {method.title: interquartile_mean(results, method.name) for method in methods}
+    figure = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
+    caption = (
+        "Interquartile mean of human-normalised scores over all games and runs, with 95% intervals from a bootstrap "
+        "that draws the runs of each game again."
+    )
+    return Chart(f"{results.experiment.name}-interquartile-mean", caption, figure)
+
+
+@charts.styled
+def _game_statistic(
+    results: ExperimentResults, statistic: str, label: str, figure: str
+) -> Chart | None:
+    """The paper's Figures 2 and 3."""
+    bars = {
+        method.title: {
+            game: value
+            for game in results.experiment.games
+            if (value := results.statistic(method.name, game, statistic)) is not None
+        }
+        for method in results.experiment.methods
+    }
+    bars = {title: by_game for title, by_game in bars.items() if any(by_game.values())}
+    if not 0 < len(bars) <= MOST_BARS:
+        return None
+    axes, _ = charts.game_bars(bars)
+    axes.set_xscale("symlog", linthresh=10)
+    axes.xaxis.set_major_formatter(charts.number)
+    axes.set_xlabel(label)
+    caption = f"Mean over decisions: {label} (the paper's {figure})."
+    name = f"{results.experiment.name}-{label.replace(' ', '-')}"
+    return Chart(name, caption, charts.figure_of(axes))
+
+
+@charts.styled
+def _correlation(results: ExperimentResults) -> Chart | None:
+    """Of true features and expanded nodes; the paper finds -0.51 with p < 0.001 for VAE-IW."""
+    method = next((m for m in reversed(results.experiment.methods) if m.vae), None)
+    if method is None:
+        return None
+    games = [game for game in results.experiment.games if results.runs(method.name, game)]
+    x, y = (
+        [results.statistic(method.name, game, name) or 0.0 for game in games]
+        for name in ("mean_atoms_per_node", "mean_expanded_nodes")
+    )
+    found = score_statistics.rank_correlation(x, y)
+    if found is None:
+        return None
+    axes = charts.axes(3.6)
+    axes.scatter(x, y, s=22, color=LIGHT.orange, zorder=3)
+    for game, at in zip(games, zip(x, y, strict=True), strict=True):
+        axes.annotate(game, at, (4, 3), textcoords="offset points", size=8, color=LIGHT.faint)
+    axes.set(xlabel="true features of a node", ylabel="expanded nodes a decision")
+    axes.margins(x=0.15)
+    axes.grid()
+    result = (
+        f"Spearman's rank correlation {found[0]:.2f}, p {p_value(found[1])}, {len(games)} games"
+    )
+    caption = (
+        f"True features of a node and expanded nodes of a decision, {method.title}. {result} "
+        "(the paper: -0.51, p < 0.001)."
+    )
+    return Chart(f"{results.experiment.name}-correlation", caption, charts.figure_of(axes))
+
+
+@charts.styled
+def _budget_curve(results: ExperimentResults) -> Chart | None:
+    """Scores against nodes a decision, with a band for the intervals."""
+    lines: dict[str, list[tuple[float, Interval]]] = {}
+    games = common_games(results)
+    for method in results.experiment.methods if games else ():
+        nodes = dict(method.settings).get("budget_nodes")
+        if nodes is not None:
+            title = method.title.rpartition(", ")[0] or method.title
+            mean = interquartile_mean(results, method.name)
+            lines.setdefault(title, []).append((nodes, mean))
+    if max(map(len, lines.values()), default=0) < 2:
+        return None
+    axes = charts.axes(3.4)
+    for title, points in lines.items():
+        x = [nodes for nodes, _ in points]
+        (line,) = axes.plot(x, [mean.value for _, mean in points], "o-", label=title)
+        low, high = [mean.low for _, mean in points], [mean.high for _, mean in points]
+        axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(charts.number)
+    axes.set(xlabel="nodes a decision", ylabel="percent of human")
+    axes.grid()
+    charts.legend(axes)
+    caption = f"Interquartile mean of human-normalised scores against the budget, over {len(games)} games."
+    return Chart(f"{results.experiment.name}-curve", caption, charts.figure_of(axes))

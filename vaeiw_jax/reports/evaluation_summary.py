@@ -1,0 +1,137 @@
+"""What an experiment says as a whole: aggregates with intervals, methods against methods, nodes a decision."""
+
+import itertools
+import math
+from collections.abc import Mapping
+
+from vaeiw_jax.experiments import paper
+from vaeiw_jax.experiments.evaluation_results import ExperimentResults
+from vaeiw_jax.reports import score_statistics as statistics
+from vaeiw_jax.reports.score_statistics import Interval, Paired, Share
+from vaeiw_jax.reports.score_tables import PRINTED_TITLES
+from vaeiw_jax.reports.tables import Cell, Column, Table, Value
+
+
+def common_games(results: ExperimentResults) -> list[str]:
+    """Games with a human score that all methods have runs of."""
+    methods = results.experiment.methods
+    return [
+        game
+        for game in results.experiment.games
+        if game in paper.human_scores() and all(results.runs(m.name, game) for m in methods)
+    ]
+
+
+def normalised_runs(results: ExperimentResults, method: str) -> list[list[float]]:
+    """Human-normalised scores of the runs of each common game."""
+    return [
+        [normalised({game: score})[game] for score in results.scores(method, game)]
+        for game in common_games(results)
+    ]
+
+
+def normalised(scores: Mapping[str, float]) -> dict[str, float]:
+    """Human-normalised, of the games that have a human score."""
+    random, human = paper.random_scores(), paper.human_scores()
+    return {
+        game: statistics.normalised(score, random[game], human[game])
+        for game, score in scores.items()
+        if game in human
+    }
+
+
+def interquartile_mean(results: ExperimentResults, method: str) -> Interval:
+    return statistics.bootstrap(normalised_runs(results, method), statistics.interquartile_mean)
+
+
+def aggregates_table(results: ExperimentResults) -> Table:
+    """Each method over all common games."""
+    rows: list[list[Value | Cell]] = []
+    for method in results.experiment.methods:
+        if groups := normalised_runs(results, method.name):
+            mean = statistics.bootstrap(groups, statistics.overall_mean)
+            middle = interquartile_mean(results, method.name)
+            counts = len(groups), sum(map(len, groups))
+            rows.append([method.title, *counts, _percent(middle), _percent(mean)])
+    note = "human-normalised, 95% interval"
+    columns = [Column("method", text=True), Column("games"), Column("runs")]
+    columns += [Column("interquartile mean", note), Column("mean", note)]
+    return Table(columns, rows, "Over all games")
+
+
+def comparisons_table(results: ExperimentResults, compare: bool) -> Table:
+    """Every method against those before it and, with `compare`, against what the paper prints."""
+    experiment = results.experiment
+    means = {method.name: results.means(method.name) for method in experiment.methods}
+    rows = []
+    for other, method in itertools.combinations(experiment.methods, 2):
+        share = statistics.share_won(means[method.name], means[other.name])
+        paired = statistics.paired(_by_seed(results, method.name), _by_seed(results, other.name))
+        rows.append((method.title, other.title, share, paired))
+    if compare and experiment.paper_table:
+        printed = paper.table(experiment.paper_table).scores
+        for method in experiment.methods:
+            rivals = {experiment.paper_columns[method.name]: f"{method.title} in the paper"}
+            rivals |= {key: PRINTED_TITLES[key] for key in experiment.printed}
+            for key, title in rivals.items():
+                share = statistics.share_won(means[method.name], printed[key])
+                rows.append((method.title, title, share, None))
+    return Table(
+        [
+            *(Column("method", text=True), Column("against", text=True)),
+            Column("games won", "share, ties half; 95% interval"),
+            Column("won / tied / lost", "games"),
+            Column("won / tied / lost", "runs of equal seed"),
+            Column("p", "Wilcoxon, over games"),
+        ],
+        [
+            (
+                *(method, other, _percent(share.interval, 100)),
+                *(_outcomes(share), _outcomes(paired), _p_cell(paired)),
+            )
+            for method, other, share, paired in rows
+            if share is not None
+        ],
+        "Method against method",
+    )
+
+
+def _by_seed(results: ExperimentResults, method: str) -> dict[tuple[str, int], float]:
+    games = results.experiment.games
+    return {(g, run.seed): run.score for g in games for run in results.runs(method, g)}
+
+
+def _percent(interval: Interval, factor: float = 1.0) -> Cell:
+    low, value, high = (round(factor * x) for x in (interval.low, interval.value, interval.high))
+    return Cell(f"{value:,}% ({low:,} to {high:,})", interval.value)
+
+
+def _outcomes(counted: Share | Paired | None) -> Cell:
+    if counted is None:
+        return Cell("")
+    return Cell(f"{counted.won} / {counted.tied} / {counted.lost}", counted.won)
+
+
+def _p_cell(paired: Paired | None) -> Cell:
+    if paired is None:
+        return Cell("")
+    value = None if math.isnan(paired.p_value) else paired.p_value
+    return Cell(p_value(paired.p_value).removeprefix("= "), value)
+
+
+def p_value(value: float) -> str:
+    """A p-value, with the sign before it."""
+    if math.isnan(value):
+        return "too few games"
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def nodes_table(results: ExperimentResults) -> Table:
+    """New nodes of a decision, the mean over decisions and runs, by game and method."""
+    methods = results.experiment.methods
+    rows = [
+        [game, *(results.statistic(m.name, game, "mean_new_nodes") or None for m in methods)]
+        for game in results.experiment.games
+    ]
+    columns = [Column("game", text=True), *(Column(m.title, format=",.1f") for m in methods)]
+    return Table(columns, [row for row in rows if any(row[1:])], "New nodes a decision")
