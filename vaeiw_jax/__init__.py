@@ -12,7 +12,7 @@ true on a screen: a hand-made one (`bprost`, `ram`), or the bits of a variationa
         decision = episode.advance()          # an action, what each promised, what it cost to find out
     print(episode.score)
 
-playing    Atari, Episode, EpisodeConfig, play: a game, one of its episodes, an episode on disk
+playing    Atari, Episode, EpisodeConfig, play, PlayConfig: a game, one of its episodes, an episode on disk
 planning   Planner, PlannerConfig, Decision, World, PlainWorld, Transition: on Atari or on your own simulator
 features   FeatureSet, features: what a set has to offer, and the sub-package that knows them by name
 learning   collect, CollectConfig, train, TrainConfig, ModelConfig, load_vae: screens, a VAE of them, a trained VAE
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from vaeiw_jax.playing import collect, play
     from vaeiw_jax.playing.collecting import CollectConfig
     from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+    from vaeiw_jax.playing.runs import PlayConfig
     from vaeiw_jax.trained_vae import load_vae
     from vaeiw_jax.training import train
     from vaeiw_jax.vae.config import ModelConfig
@@ -57,6 +58,7 @@ __all__ = [
     "PlainWorld",
     "Planner",
     "PlannerConfig",
+    "PlayConfig",
     "TrainConfig",
     "Transition",
     "World",
@@ -79,6 +81,7 @@ _MODULES = {
     "PlainWorld": "vaeiw_jax.planning",
     "Planner": "vaeiw_jax.planning",
     "PlannerConfig": "vaeiw_jax.planning",
+    "PlayConfig": "vaeiw_jax.playing.runs",
     "TrainConfig": "vaeiw_jax.vae.steps",
     "Transition": "vaeiw_jax.planning",
     "World": "vaeiw_jax.planning",

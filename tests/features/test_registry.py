@@ -8,11 +8,11 @@ import pytest
 from vaeiw_jax import features, planning
 from vaeiw_jax.benchmarks import features as benchmark
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
-from vaeiw_jax.benchmarks.measurements import Results as Measurements
+from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import estimates, evaluation, worker
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
-from vaeiw_jax.experiments.evaluation_results import Results
+from vaeiw_jax.experiments.evaluation_results import EvaluationResults
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig, FeatureSetEntry, Setting
 from vaeiw_jax.object_names import load_object
@@ -21,7 +21,7 @@ from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.planning.tree import ROOT
 from vaeiw_jax.playing import video
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
-from vaeiw_jax.reports import evaluation_report
+from vaeiw_jax.reports import benchmark_report, evaluation_report
 
 
 class Rows:
@@ -117,7 +117,7 @@ def test_an_evaluation_of_it_is_reported(tmp_path):
     evaluation.claim(custom(), tmp_path)
     for job in expand(custom(), tmp_path):
         assert worker.perform(job, lambda: False, lambda *progress: None)
-    page = evaluation_report.write(Results(tmp_path), tmp_path / "report")
+    page = evaluation_report.write(EvaluationResults(tmp_path), tmp_path / "report")
     assert "Children Rows, 9 nodes" in page.read_text()
 
 
@@ -131,7 +131,7 @@ def test_it_is_benchmarked_unless_it_says_no(tmp_path):
         benchmark.measure(BenchmarkConfig(games="Pong", decisions=1), tmp_path, results)
     finally:
         del FEATURE_SETS["unmeasured"]
-    table = benchmark.report(results)
+    table = benchmark_report.to_markdown(benchmark.SUITE, results)
     assert "| rows |" in table
     assert "unmeasured" not in table
 
@@ -139,7 +139,7 @@ def test_it_is_benchmarked_unless_it_says_no(tmp_path):
 def test_what_the_entries_of_the_package_name_is_there():
     for entry in FEATURE_SETS.values():
         assert callable(load_object(entry.create))
-        assert entry.identity is None or callable(load_object(entry.identity))
+        assert entry.identified is None or callable(load_object(entry.identified))
     for entry in SEARCHES.values():
         assert callable(entry.load())
 
@@ -166,6 +166,11 @@ def test_a_set_that_is_not_registered_is_found_by_where_it_is():
 def test_an_unknown_set_is_refused_in_a_sentence(name):
     with pytest.raises(UserError, match=f"unknown feature set '{name}'"):
         features.check(FeaturesConfig(name))
+
+
+def test_an_encoder_is_refused_where_there_is_none():
+    with pytest.raises(UserError, match="an encoder changes nothing for --features=ram"):
+        features.check(FeaturesConfig("ram", encoder="patches"))
 
 
 def test_an_object_that_cannot_be_imported_is_refused_in_a_sentence():

@@ -9,8 +9,9 @@ from vaeiw_jax import configs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, Setting, create
 from vaeiw_jax.planning.iw import iw
-from vaeiw_jax.playing import runs
+from vaeiw_jax.playing import play
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig, replay
+from vaeiw_jax.playing.runs import PlayConfig, Run
 
 CONFIG = EpisodeConfig.of("Asterix", features="ram", budget_nodes=10, max_actions=5)
 
@@ -49,15 +50,15 @@ def settings(**others):
 
 
 def test_a_run_on_disk_takes_them_and_its_config_can_be_read_and_replayed(tmp_path):
-    run = runs.Run(tmp_path, "Asterix", 0)
-    record = runs.play(CONFIG, run, features=Halves(), search=lambda search: iw(search))
+    config, run = PlayConfig(CONFIG), Run(tmp_path, "Asterix", 0)
+    record = play(config, tmp_path, features=Halves(), search=lambda search: iw(search))
     assert record["config"]["features"] == f"{__name__}:Halves"
     assert record["config"]["planner"].endswith("replayed.<locals>.<lambda>")
     read = configs.from_settings(EpisodeConfig, json.loads(run.record.read_text())["config"])
     actions = [0] * record["actions"]
     assert len(list(replay(read, 0, actions))) == 5
     with pytest.raises(UserError, match="holds results with"):
-        runs.play(CONFIG, run)
+        play(config, tmp_path)
 
 
 def test_random_play_needs_no_features():

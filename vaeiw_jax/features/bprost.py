@@ -13,6 +13,7 @@ import numpy as np
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features.config import FeaturesConfig, Setting
+from vaeiw_jax.features.numba_compilation import read_only
 
 SCREEN_SHAPE = (210, 160)
 ROWS, COLUMNS = 14, 16
@@ -115,7 +116,9 @@ def background(screens: np.ndarray) -> np.ndarray:
 
 
 def _masked(screen: np.ndarray, background: np.ndarray | None) -> np.ndarray:
-    return screen if background is None else np.where(screen == background, np.uint8(0), screen)
+    if background is not None:
+        screen = np.where(screen == background, np.uint8(0), screen)
+    return read_only(screen)
 
 
 @numba.njit(cache=True)

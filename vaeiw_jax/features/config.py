@@ -46,11 +46,6 @@ class FeaturesConfig:
     def __post_init__(self) -> None:
         if self.encoder not in ENCODERS:
             raise unknown("encoder", self.encoder, ENCODERS)
-        if self.encoder != "auto" and self.kind != "vae":
-            raise UserError(
-                f"an encoder changes nothing for --features={self.features}; "
-                "leave --encoder out, or use --features=vae"
-            )
         if not 0 < self.threshold < 1:
             raise UserError(f"threshold must be above 0 and below 1, not {self.threshold}")
         if not 1 <= self.quantisation_bits <= 8:

@@ -1,4 +1,4 @@
-"""Numba compiles the feature code when it is first used: it says so, or does it ahead of time."""
+"""Numba compiles the feature code when it is first used: this announces it, or does it ahead of time."""
 
 import sys
 from types import SimpleNamespace
@@ -19,21 +19,33 @@ def announce() -> None:
     if _listeners or "numba" not in sys.modules:
         return
     from numba.core import event
+    from tqdm import tqdm
 
     class Announcer(event.Listener):
-        told = False
+        announced = False
 
         def on_start(self, event: Any) -> None:
             module = event.data["dispatcher"].py_func.__module__
-            if not self.told and module.startswith("vaeiw_jax."):
-                self.told = True
-                print(MESSAGE, file=sys.stderr, flush=True)
+            if not self.announced and module.startswith("vaeiw_jax."):
+                self.announced = True
+                tqdm.write(MESSAGE, file=sys.stderr)  # on a line of its own, progress bars or not
 
         def on_end(self, event: Any) -> None:
             pass
 
     _listeners.append(Announcer())
     event.register("numba:compile", _listeners[0])
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The array, as one that cannot be written.
+
+    Numba compiles code once for arrays that can be written and once for those that cannot, such as the screens that
+    come from emulator processes. Code that is only ever given the latter is compiled once.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def compile_all() -> None:

@@ -123,6 +123,11 @@ def check(config: FeaturesConfig) -> None:
             f"a background mask changes nothing for --features={config.features}; "
             f"leave it out, or use {', '.join(maskable[:-1])} or {maskable[-1]}"
         )
+    if config.encoder != "auto" and not entry.takes_directory:
+        raise UserError(
+            f"an encoder changes nothing for --features={config.features}; "
+            "leave --encoder out, or use --features=vae"
+        )
     if entry.check is not None:
         _function(entry.check)(config)
 

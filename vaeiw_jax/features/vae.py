@@ -23,6 +23,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import encoders
 from vaeiw_jax.features.config import FeaturesConfig, Setting
 from vaeiw_jax.features.encoders import ENCODERS, Encoder
+from vaeiw_jax.features.numba_compilation import read_only
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
 
@@ -96,7 +97,7 @@ class VAEFeatures:
             self._encode(new)
 
     def _digest(self, screen: np.ndarray) -> bytes:
-        digest: np.ndarray = _digest(screen.ravel().view(self._word))
+        digest: np.ndarray = _digest(read_only(screen).ravel().view(self._word))
         return digest.tobytes()
 
     def _encode(self, screens: dict[bytes, np.ndarray]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the planners ask of a world: steps from snapshots, and the atoms of what is seen."""
+"""What a planner needs of a world: steps from snapshots, and the atoms of what is seen."""
 
 import time
 from collections import deque
@@ -35,14 +35,17 @@ class Answer(NamedTuple):
 
 
 class World(Protocol):
-    """Where actions lead. Questions may be asked ahead; answers come in the order of the questions."""
+    """Where actions lead. Several requests may be open at once; they are answered in their order.
+
+    `PlainWorld` makes one of two functions.
+    """
 
     def ask(self, snapshot: Any, action: int) -> None:
-        """Wants to know where an action leads."""
+        """Requests the transition that an action leads to."""
         ...
 
     def answer(self) -> Answer:
-        """Tells what was asked for longest."""
+        """Waits for the oldest open request, and returns its result."""
         ...
 
     def atoms(self, snapshot: Any, previous: Any | None) -> np.ndarray:
@@ -51,7 +54,13 @@ class World(Protocol):
 
 
 class PlainWorld:
-    """A world given by two functions, which are called when the answer is wanted."""
+    """A world of two functions, which are called when `answer` is.
+
+    Args:
+      step: (snapshot, action) -> transition; the same arguments must give the same transition.
+      atoms: (snapshot, its parent's snapshot or None) -> int32[n], the true features, without duplicates.
+      clock: seconds, from any zero.
+    """
 
     def __init__(self, step: Step, atoms: Atoms, clock: Callable[[], float] = time.perf_counter):
         self._step = step

@@ -65,7 +65,7 @@ class EpisodeConfig:
                 raise unknown("setting", name, known)
         if settings.get("budget_nodes") is not None:
             settings.setdefault("budget_seconds", None)
-        return configs.from_settings(cls, {"game": game} | settings)
+        return configs.from_settings(cls, {"game": game} | settings, partial=True)
 
     def named_after(
         self, features: FeatureSet | None = None, search: SearchFunction | None = None

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from vaeiw_jax.features import lookup
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.planning.tree import NO_NODE, ROOT
 from vaeiw_jax.reports import images, tree_drawing
@@ -33,18 +34,20 @@ def values(replanned: Replanned) -> dict[str, Any]:
 
 
 def _method(replanned: Replanned) -> str:
-    planner, kind = replanned.config.planner, replanned.config.features.kind
-    name = {"rollout_iw": "RolloutIW", "iw": "IW"}.get(planner.planner)
-    if name is None:
-        return "random play, which looks ahead at nothing"
+    planner = replanned.config.planner
+    feature_set = lookup(replanned.config.features.features)
+    if not planner.search.looks_ahead:
+        return f"{planner.search.title}, which looks ahead at nothing"
     budgets = []
     if planner.budget_nodes is not None:
         budgets.append(f"{planner.budget_nodes:,} nodes")
     if planner.budget_seconds is not None:
         budgets.append(f"{planner.budget_seconds:g} seconds")
-    features = "the features of this VAE" if kind == "vae" else f"the features {kind}"
+    features = (
+        f"the features of {'this ' if feature_set.takes_directory else ''}{feature_set.title}"
+    )
     risk = ", risk-averse" if planner.risk_averse else ""
-    return f"{name}({planner.width}) with {features}, {' or '.join(budgets)} a decision{risk}"
+    return f"{planner.search.title}({planner.width}) with {features}, {' or '.join(budgets)} a decision{risk}"
 
 
 def _nodes(replanned: Replanned) -> dict[str, Any]:
