@@ -135,17 +135,25 @@ def test_rounding_that_depends_on_the_batch_changes_no_feature():
     assert (by_batch != alone).any()  # what a batch alone would have said
 
 
+class CountingXLAEncoder(XLAEncoder):
+    """Remembers how many screens it was given at a time."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.sizes = []
+
+    def features(self, screens, draws=None):
+        self.sizes.append(len(screens))
+        return super().features(screens, draws)
+
+
 def test_waiting_screens_are_encoded_in_one_batch_when_the_first_is_new():
     game = "Pong"
     features = create(FeaturesConfig("vae", encoder="xla"), Setting(game, SHAPE))
     plain = create(FeaturesConfig("vae", encoder="xla"), Setting(game, SHAPE))
     seen = [SimpleNamespace(screen=screen) for screen in screens_of(game)[:6]]
-    sizes = []
-    encode = features._encoder.features
-    features._encoder.features = lambda screens, draws: (
-        sizes.append(len(screens)),
-        encode(screens, draws),
-    )[1]
+    features._encoder = encoder(CountingXLAEncoder, game)
+    sizes = features._encoder.sizes
     features.prefetch(seen[:3])
     features.prefetch([seen[0], seen[3]])  # the first is known: no hurry
     features.prefetch([seen[4], seen[0], seen[3], seen[4]])
