@@ -18,7 +18,7 @@ from vaeiw_jax.features.encoders import (
     XLAEncoder,
     accelerator_is_possible,
 )
-from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.vae import codes

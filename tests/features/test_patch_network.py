@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.features.test_vae import MODELS, variables_of
 from vaeiw_jax import frames, models
 from vaeiw_jax.features.patch_network import PatchNetwork
-from vaeiw_jax.features.vae import SHIPPED
+from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.networks import VAE
 

@@ -38,7 +38,9 @@ def measurements(tmp_path):
         for part, measured in parts.items():
             busy = 0.5 if (part, game) == ("start", "Pong") else 0.0
             made.put(planner.SUITE, part, game, measured | {"others": busy})
-        each = {name: {"new": 2.0, "again": 0.5} for name in features.SETS}
+        each = {name: {"new": 2.0, "again": 0.5} for name in ("bprost", "vae")}
+        encoders = {"patches": {"1": 2.5}, "xla": {"1": 20.0, "16": 8.0}, "device": "cpu"}
+        made.put(features.SUITE, features.ENCODERS, game, encoders)
         made.put(features.SUITE, features.PART, game, each)
         emulators = {"rates": {"0x1": 10.0, "1x1": 20.0, "1x2": 30.0}, "alone": {"1": 40.0}}
         made.put(scaling.SUITE, "emulators", game, emulators)
@@ -57,6 +59,8 @@ def measurements(tmp_path):
         ("planner", "| decisions that end more than 20 ms late | 1% |  | 4.0% of 200 |"),
         ("planner", "| Pong | 200 | 0.25 | 0.50 | 0.75 | 1.00 |"),
         ("features", "| bprost | 2.000 | 0.500 |"),
+        ("features", "| patches | 2.50 |  |"),
+        ("features", "| xla | 20.00 | 8.00 |"),
         ("scaling", "| Pong: nodes/s | 1 in flight | 2 in flight | no planner, emulators alone |"),
         ("scaling", "| 1 emulator processes | 20 | 30 | 40 |"),
         ("scaling", "| 0 emulator processes | 10 |  |  |"),
