@@ -116,3 +116,13 @@ def test_a_work_directory_without_the_run_is_refused(record, tmp_path):
     with pytest.raises(UserError, match="there is seed-0"):
         runs.find(run.workdir, None, 7)
     assert runs.find(run.workdir, "pong", 0) == run
+
+
+@pytest.mark.parametrize(("setting", "name"), [("planner", "os:abort"), ("features", "os:abort")])
+def test_code_that_a_record_names_is_not_imported(record, setting, name):
+    run = record()
+    written = durable.read_json(run.record)
+    written["config"][setting] = name
+    durable.write_json(run.record, written)
+    with pytest.raises(UserError, match="which is not registered here"):
+        decision.replan(run, NO_MODEL, 2)

@@ -11,8 +11,8 @@ import numpy as np
 
 from vaeiw_jax import configs, durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import vae
-from vaeiw_jax.planning import Decision
+from vaeiw_jax.features import FEATURE_SETS, vae
+from vaeiw_jax.planning import SEARCHES, Decision
 from vaeiw_jax.planning.novelty import NO_KEY
 from vaeiw_jax.planning.returns import returns
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
@@ -105,7 +105,9 @@ def replan(
     """
     record = durable.read_json(run.record)
     recorded = durable.read_arrays(run.decisions)
-    config = _with_model(configs.from_settings(EpisodeConfig, record["config"]), model, run)
+    played = configs.from_settings(EpisodeConfig, record.get("config", {}), run.record)
+    _require_registered(played, run)
+    config = _with_model(played, model, run)
     number = _chosen(number, recorded, run)
     why_fresh = ""
     if fresh:
@@ -135,6 +137,19 @@ def replan(
         same_tree=same,
         why_fresh=why_fresh,
     )
+
+
+def _require_registered(config: EpisodeConfig, run: Run) -> None:
+    """Refuses what the record names by `module:object`: a file must not decide which code is imported."""
+    for kind, name, registry in (
+        ("search", config.planner.planner, SEARCHES),
+        ("feature set", config.features.kind, FEATURE_SETS),
+    ):
+        if name not in registry:
+            raise UserError(
+                f"{run.record} was played with the {kind} {name!r}, which is not registered here; register it in the "
+                "process that inspects the run"
+            )
 
 
 def _with_model(config: EpisodeConfig, model: Path, run: Run) -> EpisodeConfig:
