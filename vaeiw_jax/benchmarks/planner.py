@@ -1,7 +1,7 @@
-"""How near planning comes to the emulator's own pace, and what else it costs: growth, memory, start.
+"""Planning speed relative to the emulator's own, and its growth with the budget, memory and start-up time.
 
 Rates are new nodes per second, everything a decision does included. They are compared with the *emulator bound* of the
-same game in the same run: what one process makes that does nothing but restore, act, clone and fetch the screen.
+same game in the same run: the steps per second of one process that only restores, acts, clones and fetches the screen.
 """
 
 import contextlib
@@ -18,19 +18,19 @@ from tqdm import tqdm
 
 from vaeiw_jax.benchmarks import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
+from vaeiw_jax.benchmarks.machine_load import MachineLoad
 from vaeiw_jax.benchmarks.measurements import Measurements
-from vaeiw_jax.benchmarks.others import Others
-from vaeiw_jax.benchmarks.players import Player, Way
+from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 
 SUITE = "planner"
 OPENING_NODES = 20
-"""Of a decision of the opening, in which nothing is measured: many games stand still at first."""
+"""Nodes per decision of the opening, which is not measured: many games stand still at first."""
 
 TURNS = 4
-"""How often those compared take turns."""
+"""How often each setup is measured, in turn."""
 
 BOUND, ONE_EMULATOR, PARALLEL = "emulator bound", "VAE, one emulator", "VAE, parallel emulators"
 BPROST, ONE_CORE = "B-PROST, one emulator", "VAE, one core"
@@ -41,15 +41,15 @@ GROWING = (PARALLEL, BPROST)
 """What is measured in long decisions."""
 
 
-def ways(game: str, vae: str) -> dict[str, Way]:
-    """The ways to play that are compared."""
+def setups(game: str, vae: str) -> dict[str, Setup]:
+    """The setups that are compared."""
     cores = usable_cores()
     in_flight = default_rollouts_in_flight(cores)
     return {
-        ONE_EMULATOR: Way(game, vae, in_flight, min(1, cores - 1)),
-        PARALLEL: Way(game, vae, in_flight, default_emulators(in_flight, cores)),
-        BPROST: Way(game, "bprost", in_flight, min(1, cores - 1)),
-        ONE_CORE: Way(game, vae, default_rollouts_in_flight(1), 0, cores=1),
+        ONE_EMULATOR: Setup(game, vae, in_flight, min(1, cores - 1)),
+        PARALLEL: Setup(game, vae, in_flight, default_emulators(in_flight, cores)),
+        BPROST: Setup(game, "bprost", in_flight, min(1, cores - 1)),
+        ONE_CORE: Setup(game, vae, default_rollouts_in_flight(1), 0, cores=1),
     }
 
 
@@ -71,18 +71,18 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
             vae, origin = models.find_or_train(game, workdir / "vaes")
-            others = Others()
+            load = MachineLoad()
             measured = parts[part](config, game, vae)
-            results.put(SUITE, part, game, measured | {"vae": origin, "others": others.share()})
+            results.put(SUITE, part, game, measured | {"vae": origin, "others": load.by_others()})
 
 
 def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
-    """Nodes per second in every way, the emulator bound, and how many decisions were late."""
+    """Nodes per second in every setup, the emulator bound, and how many decisions were late."""
     turn = max(1, config.decisions // TURNS)
     bounds: list[float] = []
-    played: dict[str, list[dict[str, Any]]] = {name: [] for name in ways(game, vae)}
+    played: dict[str, list[dict[str, Any]]] = {name: [] for name in setups(game, vae)}
     with contextlib.ExitStack() as stack:
-        players = {n: stack.enter_context(Player(way)) for n, way in ways(game, vae).items()}
+        players = {n: stack.enter_context(Player(setup)) for n, setup in setups(game, vae).items()}
         for player in players.values():
             player.play(config.opening, budget_nodes=OPENING_NODES)
         while len(bounds) * turn < config.decisions:
@@ -111,7 +111,7 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             }
             for name, all_ in together.items()
         },
-        "ways": {name: str(way) for name, way in ways(game, vae).items()},
+        "setups": {name: str(setup) for name, setup in setups(game, vae).items()},
         "seconds_a_decision": config.seconds,
     }
 
@@ -119,7 +119,7 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
 def _bprost(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Milliseconds that the B-PROST atoms of a new screen take, on the screens of lookahead trees."""
     seconds: list[float] = []
-    with Player(Way(game, "bprost")) as player:
+    with Player(Setup(game, "bprost")) as player:
         player.play(config.opening, budget_nodes=OPENING_NODES)
         for _ in range(TURNS):
             player.play(3, budget_nodes=100)
@@ -135,7 +135,7 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     short, long = config.seconds, config.long_seconds
     measured: dict[str, Any] = {"seconds": [short, long]}
     for name in GROWING:
-        with Player(ways(game, vae)[name]) as player:
+        with Player(setups(game, vae)[name]) as player:
             player.play(config.opening, budget_nodes=OPENING_NODES)
             before = player.play(max(1, config.decisions // 2), budget_seconds=short)
             during = player.play(1, budget_seconds=long)
@@ -153,7 +153,7 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
 def _memory(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Resident memory while a game goes on."""
     every = max(1, config.memory_decisions // 20)
-    with Player(ways(game, vae)[PARALLEL]) as player:
+    with Player(setups(game, vae)[PARALLEL]) as player:
         decisions, megabytes = [0], [player.memory()]
         while decisions[-1] < config.memory_decisions:
             player.play(every, budget_nodes=config.memory_nodes)

@@ -1,7 +1,7 @@
-"""Processes that play, so many decisions at a time as they are asked to.
+"""Processes that play a given number of decisions when asked to.
 
-Every way to play that is compared has a process of its own, with the cores it may use. They take turns, so that what
-slows the machine down slows all of them down.
+Each setup that is compared has a process of its own, with the cores it may use. They are measured in turn, repeatedly,
+so that a slow phase of the machine affects all of them.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to play."""
+class Setup:
+    """How a player plays."""
 
     game: str
     features: str
@@ -38,12 +38,12 @@ class Way:
 
 
 class Player:
-    """A process that plays in one way. Use it in a `with` statement."""
+    """A process that plays in one setup. Use it in a `with` statement."""
 
-    def __init__(self, way: Way):
-        with _on_cores(way.cores):
+    def __init__(self, setup: Setup):
+        with _on_cores(setup.cores):
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(way))],
+                [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(setup))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -67,7 +67,7 @@ class Player:
         return rate
 
     def atoms(self, number: int) -> list[float]:
-        """Seconds that the atoms of a screen took, for so many screens of the lookahead tree, no two alike."""
+        """Seconds per screen for computing atoms, over `number` distinct screens of the lookahead tree."""
         seconds: list[float] = self._ask("atoms", number=number)["seconds"]
         return seconds
 
@@ -88,7 +88,7 @@ class Player:
 
 @contextlib.contextmanager
 def _on_cores(number: int | None) -> Iterator[None]:
-    """What is started inside may use so many cores only, as under `taskset`."""
+    """Restricts processes started inside to `number` cores, as `taskset` does."""
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(usable)[:number])
     try:
@@ -98,19 +98,19 @@ def _on_cores(number: int | None) -> Iterator[None]:
 
 
 class _Game:
-    """The other side: one game after another, with seeds counted up."""
+    """Runs in the player process: one game after another, with seeds counted up."""
 
-    def __init__(self, way: Way):
-        self._way = way
+    def __init__(self, setup: Setup):
+        self._setup = setup
         self._seed = 0
         self._episode = self._start()
         self._rng = np.random.default_rng(0)
 
     def _start(self) -> Episode:
-        way = self._way
-        planner = PlannerConfig(rollouts_in_flight=way.rollouts_in_flight)
-        config = EpisodeConfig(AtariConfig(way.game), planner, FeaturesConfig(way.features))
-        return Episode(config, self._seed, way.emulators)
+        setup = self._setup
+        planner = PlannerConfig(rollouts_in_flight=setup.rollouts_in_flight)
+        config = EpisodeConfig(AtariConfig(setup.game), planner, FeaturesConfig(setup.features))
+        return Episode(config, self._seed, setup.emulators)
 
     def play(
         self, decisions: int, budget_seconds: float | None = None, budget_nodes: int | None = None
@@ -179,7 +179,7 @@ def _resident_megabytes(process: str) -> float:
 def _main() -> None:
     answers = os.fdopen(os.dup(1), "w")  # whatever prints must not get among them
     os.dup2(2, 1)
-    game = _Game(Way(**json.loads(sys.argv[1])))
+    game = _Game(Setup(**json.loads(sys.argv[1])))
     runs.freeze_garbage_collector()
     answer: dict[str, Callable[..., dict[str, Any]]] = {
         "play": game.play,

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from vaeiw_jax.benchmarks import models, planner
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
-from vaeiw_jax.benchmarks.players import Player, Way
+from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.cores import usable_cores
 
 SUITE = "scaling"
@@ -40,7 +40,7 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
         for in_flight in config.numbers_in_flight:
             if emulators > in_flight:
                 continue  # some would be idle
-            with Player(Way(game, vae, in_flight, emulators)) as player:
+            with Player(Setup(game, vae, in_flight, emulators)) as player:
                 player.play(config.opening, budget_nodes=planner.OPENING_NODES)
                 rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
     alone = {f"{n}": _alone(config, game, vae, n) for n in range(1, usable_cores() + 2)}
@@ -48,9 +48,9 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
 
 
 def _alone(config: BenchmarkConfig, game: str, vae: str, number: int) -> float:
-    """Steps a second, together, of so many emulators at once: what the machine has to give."""
+    """Steps per second of `number` emulators together, without a planner: the machine's limit."""
     with contextlib.ExitStack() as stack:
-        players = [stack.enter_context(Player(Way(game, vae))) for _ in range(number)]
+        players = [stack.enter_context(Player(Setup(game, vae))) for _ in range(number)]
         for player in players:
             player.play(config.opening, budget_nodes=planner.OPENING_NODES)
         with ThreadPoolExecutor(number) as threads:
@@ -60,7 +60,7 @@ def _alone(config: BenchmarkConfig, game: str, vae: str, number: int) -> float:
 def _budgets(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Nodes per second, by seconds a decision may take."""
     budgets = [each for each in SECONDS if each <= config.long_seconds]
-    with Player(planner.ways(game, vae)[planner.PARALLEL]) as player:
+    with Player(planner.setups(game, vae)[planner.PARALLEL]) as player:
         player.play(config.opening, budget_nodes=planner.OPENING_NODES)
         rates = [rate(player, max(1, round(4 / each)), each) for each in budgets]
     return {"seconds": budgets, "rates": rates}

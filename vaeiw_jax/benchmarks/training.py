@@ -22,7 +22,7 @@ JAX, TORCH, CHANNELS_LAST = "jax", "PyTorch", "PyTorch, channels last"
 
 
 def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
-    """One step of Adam in JAX and in PyTorch, whose layout of images is tried both ways."""
+    """One step of Adam in JAX and in PyTorch, whose layout of images is tried both setups."""
     name = f"{config.model.latent}, batch {config.batch_size}"
     if not results.missing(SUITE, PART, [name]):
         return
@@ -33,7 +33,7 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
         CHANNELS_LAST: _torch_step(training, channels_last=True),
     }
     seconds: dict[str, list[float]] = {name: [] for name in functions}
-    # They take turns, so that what slows the machine slows all alike; a first turn warms up.
+    # Measured in turn, so that a slow phase of the machine affects all alike; the first turn is a warm-up.
     turns = [(turn, each) for turn in range(config.repeats + 1) for each in functions]
     for turn, each in tqdm(turns, desc=SUITE, unit=" steps"):
         start = time.perf_counter()

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from vaeiw_jax import durable
 from vaeiw_jax.benchmarks import features, planner, scaling, training
 from vaeiw_jax.benchmarks.config import PLANNER_PARTS
+from vaeiw_jax.benchmarks.machine_load import DISTURBED
 from vaeiw_jax.benchmarks.measurements import PICTURE, Measurements, geometric_mean, machine
-from vaeiw_jax.benchmarks.others import DISTURBED
 from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 from vaeiw_jax.reports import charts
 from vaeiw_jax.reports.charts import LIGHT

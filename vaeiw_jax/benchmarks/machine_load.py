@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 DISTURBED = 0.05
-"""The share of a machine's time beyond which what others use should be mentioned."""
+"""A share used by others above which a measurement is reported as disturbed."""
 
 
-class Others:
-    """What share of the machine's time others use from now on, other machines on the same host included.
+class MachineLoad:
+    """The share of the machine's time that other processes use from now on, other machines on the host included.
 
     The benchmark's own share is known once its processes have ended.
     """
@@ -18,7 +18,7 @@ class Others:
     def __init__(self) -> None:
         self._start = self._times()
 
-    def share(self) -> float:
+    def by_others(self) -> float:
         seconds, busy, own = (
             now - then for now, then in zip(self._times(), self._start, strict=True)
         )
