@@ -25,7 +25,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.frames import GREY, RGB
 
 MANIFEST = "manifest.json"
-FORMAT = "vaeiw_jax frames 1"
+FORMAT = "vaeiw_jax screens 1"
 SHARD_SCREENS = 1000
 
 
