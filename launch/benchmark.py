@@ -16,13 +16,18 @@ from pathlib import Path
 from absl import flags
 
 from launch import command
-from vaeiw_jax.benchmarks import features, planner, scaling, training
+from vaeiw_jax.benchmarks import features_suite, planner_suite, scaling_suite, training_suite
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import unknown
 from vaeiw_jax.reports import benchmark_report
 
-SUITES = {"planner": planner, "features": features, "scaling": scaling, "train": training}
+SUITES = {
+    "planner": planner_suite,
+    "features": features_suite,
+    "scaling": scaling_suite,
+    "train": training_suite,
+}
 
 _SUITE = flags.DEFINE_string("suite", "planner", f"what to measure: some of {','.join(SUITES)}")
 _WORKDIR = flags.DEFINE_string("workdir", "runs/benchmark", "where the measurements are")

@@ -8,7 +8,7 @@ import pytest
 from tests.random_play import random_screens
 from vaeiw_jax import atari, models
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.inspection import encoding
+from vaeiw_jax.inspection import reconstructions
 from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.reports import model_card
@@ -41,11 +41,11 @@ def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game)
     model, variables = models.load_model(directory)
     screens = random_screens(atari.rom_id(game), 40, seed=7)[10:]
     frames = ScreenSet(game, screens)
-    encoded = encoding.encode(model, FeaturesConfig("vae"), frames)
+    encoded = reconstructions.encode(model, FeaturesConfig("vae"), frames)
     moved = (screens[1:] != screens[:-1]).any(axis=(1, 2))
     became_true = (encoded.bits[1:] & ~encoded.bits[:-1]).any(axis=1)
     assert moved.sum() >= 10
     assert became_true[moved].mean() >= 0.8  # where something only vanishes, features become false
-    decoded = encoding.decode(model, variables, encoded, np.arange(len(screens)))
+    decoded = reconstructions.decode(model, variables, encoded, np.arange(len(screens)))
     still = encoded.frames.mean(axis=0)  # all that does not move, and nothing else
     assert decoded.squared_error(encoded.frames) < 0.5 * np.square(encoded.frames - still).mean()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vaeiw_jax import features, planning
-from vaeiw_jax.benchmarks import features as benchmark
+from vaeiw_jax.benchmarks import features_suite as benchmark
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError

@@ -127,13 +127,14 @@ def to_an_edge(model, config, posterior):
     return np.repeat(distances, config.quantisation_bits)
 
 
+@pytest.mark.parametrize(
+    "saved", [name for name in MODELS if MODELS[name].latent_kind == "bernoulli"], indirect=True
+)
 @pytest.mark.parametrize("encoder", ["patches", "xla"])
 def test_sampled_features_have_the_network_s_probabilities(
     saved, many_screens, posteriors, encoder
 ):
-    model, _, directory = saved
-    if model.latent_kind == "gaussian":
-        pytest.skip("Gaussian latents are not sampled")
+    _, _, directory = saved
     config = FeaturesConfig(f"vae:{directory}", sample_features=True, encoder=encoder)
     features = create(config, SETTING)
     for screen, posterior in zip(many_screens[: SCREENS[encoder]], posteriors, strict=False):

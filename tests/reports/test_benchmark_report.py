@@ -6,19 +6,26 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vaeiw_jax.benchmarks import features, planner, scaling, training
+from vaeiw_jax.benchmarks import features_suite, planner_suite, scaling_suite, training_suite
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.reports import benchmark_report
 
 GAMES = ("Pong", "Alien")
-METHODS = (planner.ONE_EMULATOR, planner.PARALLEL, planner.BPROST, planner.ONE_CORE)
+METHODS = (
+    planner_suite.ONE_EMULATOR,
+    planner_suite.PARALLEL,
+    planner_suite.BPROST,
+    planner_suite.ONE_CORE,
+)
 
 
 @pytest.fixture
 def measurements(tmp_path):
     made = Measurements(tmp_path)
     for game in GAMES:
-        rates = {name: 50.0 * (i + 1) for i, name in enumerate(METHODS)} | {planner.BOUND: 200.0}
+        rates = {name: 50.0 * (i + 1) for i, name in enumerate(METHODS)} | {
+            planner_suite.BOUND: 200.0
+        }
         parts = {
             "rates": {
                 "rates": rates,
@@ -27,7 +34,10 @@ def measurements(tmp_path):
             },
             "bprost": {"milliseconds": 0.5},
             "growth": {"seconds": (0.5, 32.0)}
-            | {name: {"short": 100, "long": 90, "long_nodes": 3200} for name in planner.GROWING},
+            | {
+                name: {"short": 100, "long": 90, "long_nodes": 3200}
+                for name in planner_suite.GROWING
+            },
             "memory": {
                 "decisions": [0, 50, 500],
                 "player": [100, 300, 310],
@@ -37,16 +47,22 @@ def measurements(tmp_path):
         }
         for part, measured in parts.items():
             busy = 0.5 if (part, game) == ("start", "Pong") else 0.0
-            made.put(planner.SUITE, part, game, measured | {"others": busy})
+            made.put(planner_suite.SUITE, part, game, measured | {"others": busy})
         each = {name: {"new": 2.0, "again": 0.5} for name in ("bprost", "vae")}
         encoders = {"patches": {"1": 2.5}, "xla": {"1": 20.0, "16": 8.0}, "device": "cpu"}
-        made.put(features.SUITE, features.ENCODERS, game, encoders)
-        made.put(features.SUITE, features.PART, game, each)
+        made.put(features_suite.SUITE, features_suite.ENCODERS, game, encoders)
+        made.put(features_suite.SUITE, features_suite.PART, game, each)
         emulators = {"rates": {"0x1": 10.0, "1x1": 20.0, "1x2": 30.0}, "alone": {"1": 40.0}}
-        made.put(scaling.SUITE, "emulators", game, emulators)
-        made.put(scaling.SUITE, "budgets", game, {"seconds": [0.1, 0.5], "rates": [60.0, 70.0]})
-    seconds = {training.JAX: [2.0], training.TORCH: [3.0], training.CHANNELS_LAST: [4.0]}
-    made.put(training.SUITE, training.PART, "15x15x20, batch 4", {"seconds": seconds})
+        made.put(scaling_suite.SUITE, "emulators", game, emulators)
+        made.put(
+            scaling_suite.SUITE, "budgets", game, {"seconds": [0.1, 0.5], "rates": [60.0, 70.0]}
+        )
+    seconds = {
+        training_suite.JAX: [2.0],
+        training_suite.TORCH: [3.0],
+        training_suite.CHANNELS_LAST: [4.0],
+    }
+    made.put(training_suite.SUITE, training_suite.PART, "15x15x20, batch 4", {"seconds": seconds})
     return made
 
 

@@ -29,7 +29,7 @@ MARGIN = 1e-3
 """Two batch sizes round differently, but by far less: values this far from where a feature changes are safe."""
 
 
-class Encoder(Protocol):
+class ScreenEncoder(Protocol):
     """A trained encoder, ready to run."""
 
     batched: bool

@@ -22,7 +22,7 @@ from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import encoders
 from vaeiw_jax.features.config import FeaturesConfig, Setting
-from vaeiw_jax.features.encoders import ENCODERS, Encoder
+from vaeiw_jax.features.encoders import ENCODERS, ScreenEncoder
 from vaeiw_jax.features.numba_compilation import read_only
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
@@ -62,7 +62,7 @@ class VAEFeatures:
         self._cache_lock = threading.Lock()
         edges = codes.edges(self._model, config.threshold, config.quantisation_bits)
         encoder = ENCODERS[encoders.resolved(config.encoder)]
-        self._encoder: Encoder = encoder(self._model, variables, setting.screen_shape, edges)
+        self._encoder: ScreenEncoder = encoder(self._model, variables, setting.screen_shape, edges)
 
     @staticmethod
     def _warn_of_another_game(directory: Path, game: str) -> None:

@@ -12,11 +12,11 @@ from tqdm import tqdm
 from vaeiw_jax import models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.inspection import decision, encoding, gathering, quality
+from vaeiw_jax.inspection import decision, gathering, quality, reconstructions
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
-from vaeiw_jax.inspection.encoding import Decoded, Encoded
 from vaeiw_jax.inspection.quality import Quality
+from vaeiw_jax.inspection.reconstructions import Decoded, Encoded
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.playing import runs
 from vaeiw_jax.playing.screen_store import ScreenSet
@@ -78,11 +78,11 @@ def inspect_model(config: InspectConfig) -> Findings:
     screen_set = _frames(config, str(description["about"].get("game") or ""))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
-        encoded = encoding.encode(model, config.features(directory), screen_set)
+        encoded = reconstructions.encode(model, config.features(directory), screen_set)
     measured = quality.measure_quality(encoded.screens, encoded.bits, config.alike_pixels)
     number = min(max(config.shown_screens, DECODED_FRAMES), len(encoded.screens))
     rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)
-    decoded = encoding.decode(model, variables, encoded, rows)
+    decoded = reconstructions.decode(model, variables, encoded, rows)
     return Findings(
         config=config,
         directory=directory,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vaeiw_jax import durable
-from vaeiw_jax.benchmarks import features, planner, scaling, training
+from vaeiw_jax.benchmarks import features_suite, planner_suite, scaling_suite, training_suite
 from vaeiw_jax.benchmarks.config import PLANNER_PARTS
 from vaeiw_jax.benchmarks.machine_load import DISTURBED
 from vaeiw_jax.benchmarks.measurements import PICTURE, Measurements, geometric_mean, machine
@@ -20,16 +20,21 @@ from vaeiw_jax.reports.charts import LIGHT
 from vaeiw_jax.reports.pages import plural
 from vaeiw_jax.reports.tables import Column, Table, Value
 
-_METHODS = (planner.ONE_EMULATOR, planner.PARALLEL, planner.BPROST, planner.ONE_CORE)
+_METHODS = (
+    planner_suite.ONE_EMULATOR,
+    planner_suite.PARALLEL,
+    planner_suite.BPROST,
+    planner_suite.ONE_CORE,
+)
 
 
 def to_markdown(suite: str, measurements: Measurements) -> str:
     """The tables of a suite."""
     tables = {
-        planner.SUITE: _planner_tables,
-        features.SUITE: _features_tables,
-        scaling.SUITE: _scaling_tables,
-        training.SUITE: _training_tables,
+        planner_suite.SUITE: _planner_tables,
+        features_suite.SUITE: _features_tables,
+        scaling_suite.SUITE: _scaling_tables,
+        training_suite.SUITE: _training_tables,
     }[suite](measurements)
     parts = ["\n\n".join([table.to_markdown(), *table.notes]) for table in tables]
     return "\n\n".join(parts)
@@ -45,52 +50,52 @@ def _planner_tables(measurements: Measurements) -> list[Table]:
     disturbed = [
         f"{part} of {game} ({each['others']:.0%})"
         for part in PLANNER_PARTS
-        for game, each in measurements.of(planner.SUITE, part).items()
+        for game, each in measurements.of(planner_suite.SUITE, part).items()
         if each["others"] > DISTURBED
     ]
     note = f"The machine was not idle, others using a share of it, in {', '.join(disturbed)}."
     titles = ("what", "at least", "aim", "measured")
     rows = _planner_rows(measurements)
     tables = [_table(titles, rows, notes=[note] if disturbed else [])]
-    rates = measurements.of(planner.SUITE, "rates")
+    rates = measurements.of(planner_suite.SUITE, "rates")
     if rates:
-        shares = [planner.ratios(rates, name) for name in _METHODS]
+        shares = [planner_suite.ratios(rates, name) for name in _METHODS]
         by_game = [
-            [game, each["rates"][planner.BOUND], *(f"{share[game]:.2f}" for share in shares)]
+            [game, each["rates"][planner_suite.BOUND], *(f"{share[game]:.2f}" for share in shares)]
             for game, each in rates.items()
         ]
-        tables.append(_table(("game", f"nodes/s, {planner.BOUND}", *_METHODS), by_game))
+        tables.append(_table(("game", f"nodes/s, {planner_suite.BOUND}", *_METHODS), by_game))
     return tables
 
 
 def _planner_rows(measurements: Measurements) -> list[tuple[str, str, str, str]]:
     """What was measured beside what it should be."""
     rows = []
-    rates = measurements.of(planner.SUITE, "rates")
+    rates = measurements.of(planner_suite.SUITE, "rates")
     for name, what, at_least, aim in (
-        (planner.ONE_EMULATOR, "VAE-IW, one emulator", "0.60", "0.95"),
-        (planner.PARALLEL, "VAE-IW, parallel emulators", "1.00", "1.6"),
-        (planner.BPROST, "RolloutIW with B-PROST, one emulator", "0.55", "0.9"),
-        (planner.ONE_CORE, "VAE-IW on one core", "0.30", "0.6"),
+        (planner_suite.ONE_EMULATOR, "VAE-IW, one emulator", "0.60", "0.95"),
+        (planner_suite.PARALLEL, "VAE-IW, parallel emulators", "1.00", "1.6"),
+        (planner_suite.BPROST, "RolloutIW with B-PROST, one emulator", "0.55", "0.9"),
+        (planner_suite.ONE_CORE, "VAE-IW on one core", "0.30", "0.6"),
     ):
         if rates:
-            ratio = geometric_mean(planner.ratios(rates, name).values())
+            ratio = geometric_mean(planner_suite.ratios(rates, name).values())
             rows.append((f"{what}, of the emulator bound", at_least, aim, f"{ratio:.2f}"))
-    if bprost := measurements.of(planner.SUITE, "bprost"):
+    if bprost := measurements.of(planner_suite.SUITE, "bprost"):
         mean = geometric_mean(each["milliseconds"] for each in bprost.values())
         rows.append(("B-PROST atoms of a new screen", "1.5 ms", "0.5 ms", f"{mean:.2f} ms"))
-    if growth := measurements.of(planner.SUITE, "growth"):
+    if growth := measurements.of(planner_suite.SUITE, "growth"):
         short, long = next(iter(growth.values()))["seconds"]
-        for name in planner.GROWING:
+        for name in planner_suite.GROWING:
             mean = geometric_mean(
                 each[name]["long"] / each[name]["short"] for each in growth.values()
             )
             most = max(each[name]["long_nodes"] for each in growth.values())
             what = f"growth, {name}: nodes/s at {long:g} s a decision, of those at {short:g} s"
             rows.append((what, "0.8", "1.0", f"{mean:.2f} (at most {most:,} nodes)"))
-    if memory := measurements.of(planner.SUITE, "memory"):
+    if memory := measurements.of(planner_suite.SUITE, "memory"):
         rows += _memory_rows(memory)
-    if start := measurements.of(planner.SUITE, "start"):
+    if start := measurements.of(planner_suite.SUITE, "start"):
         worst = max(each["second"] for each in start.values())
         rows.append(("start: to the end of the first decision", "10 s", "4 s", f"{worst:.1f} s"))
     if rates:
@@ -105,25 +110,30 @@ def _memory_rows(memory: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     last = max(each["player"][-1] + each["emulators"][-1] for each in memory.values())
     player = max(each["player"][-1] for each in memory.values())
     decisions = next(iter(memory.values()))["decisions"]
-    early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - planner.EARLY))
+    early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - planner_suite.EARLY))
     grown = max(max(each["player"]) - max(each["player"][:early]) for each in memory.values())
     measured = f"{player:.0f} MB, {last:.0f} MB with its emulators"
     return [
         (f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured),
-        (f"growth of its peak from decision {planner.EARLY} on", "flat", "", f"{grown:+.0f} MB"),
+        (
+            f"growth of its peak from decision {planner_suite.EARLY} on",
+            "flat",
+            "",
+            f"{grown:+.0f} MB",
+        ),
     ]
 
 
 def _features_tables(measurements: Measurements) -> list[Table]:
-    if not measurements.of(features.SUITE, features.PART):
+    if not measurements.of(features_suite.SUITE, features_suite.PART):
         return []
-    means = features.means(measurements).items()
+    means = features_suite.means(measurements).items()
     rows = [[name, f"{mean['new']:.3f}", f"{mean['again']:.3f}"] for name, mean in means]
     tables = [_table(("features", "ms per new screen", "ms per screen seen before"), rows)]
-    encoders = features.encoder_means(measurements)
+    encoders = features_suite.encoder_means(measurements)
     if encoders:
         sizes = list(encoders["xla"])
-        games = measurements.of(features.SUITE, features.ENCODERS).values()
+        games = measurements.of(features_suite.SUITE, features_suite.ENCODERS).values()
         devices = ", ".join(sorted({game["device"] for game in games}))
         titles = [f"ms per new screen, xla on {devices}", *(f"batches of {n}" for n in sizes)]
         rows = [
@@ -136,8 +146,8 @@ def _features_tables(measurements: Measurements) -> list[Table]:
 
 def _scaling_tables(measurements: Measurements) -> list[Table]:
     tables = []
-    for game, each in measurements.of(scaling.SUITE, "emulators").items():
-        emulators, in_flight = scaling.axes(each["rates"])
+    for game, each in measurements.of(scaling_suite.SUITE, "emulators").items():
+        emulators, in_flight = scaling_suite.axes(each["rates"])
         titles = [f"{game}: nodes/s", *(f"{n} in flight" for n in in_flight)]
         rows = [
             [f"{number} emulator processes"]
@@ -146,7 +156,7 @@ def _scaling_tables(measurements: Measurements) -> list[Table]:
             for number in emulators
         ]
         tables.append(_table([*titles, "no planner, emulators alone"], rows))
-    if budgets := measurements.of(scaling.SUITE, "budgets"):
+    if budgets := measurements.of(scaling_suite.SUITE, "budgets"):
         seconds = [f"{s:g}" for s in next(iter(budgets.values()))["seconds"]]
         rows = [[game, *each["rates"]] for game, each in budgets.items()]
         tables.append(_table(["nodes/s, by seconds a decision", *seconds], rows))
@@ -155,10 +165,10 @@ def _scaling_tables(measurements: Measurements) -> list[Table]:
 
 def _training_tables(measurements: Measurements) -> list[Table]:
     tables = []
-    for name, seconds in training.medians(measurements).items():
-        jax = seconds[training.JAX]
+    for name, seconds in training_suite.medians(measurements).items():
+        jax = seconds[training_suite.JAX]
         rows = [
-            [each, f"{median:.3f}", "" if each == training.JAX else f"{jax / median:.2f}"]
+            [each, f"{median:.3f}", "" if each == training_suite.JAX else f"{jax / median:.2f}"]
             for each, median in seconds.items()
         ]
         tables.append(_table((f"a training step, {name}", "seconds", "jax / this"), rows))
@@ -169,19 +179,19 @@ def _training_tables(measurements: Measurements) -> list[Table]:
 def draw(measurements: Measurements, workdir: Path) -> Path:
     """Writes the picture, two panels to a row but for the first; returns where it is."""
     panels: dict[tuple[str, str], Any] = {
-        (planner.SUITE, "rates"): _rates,
-        (planner.SUITE, "growth"): _growth,
-        (planner.SUITE, "memory"): _memory,
-        (planner.SUITE, "bprost"): partial(
+        (planner_suite.SUITE, "rates"): _rates,
+        (planner_suite.SUITE, "growth"): _growth,
+        (planner_suite.SUITE, "memory"): _memory,
+        (planner_suite.SUITE, "bprost"): partial(
             _values, "bprost", "milliseconds", "B-PROST atoms of a new screen, ms"
         ),
-        (planner.SUITE, "start"): partial(
+        (planner_suite.SUITE, "start"): partial(
             _values, "start", "second", "from the command to the end of its first decision, s"
         ),
-        (features.SUITE, features.PART): _features,
-        (scaling.SUITE, "emulators"): _emulators,
-        (scaling.SUITE, "budgets"): _budgets,
-        (training.SUITE, training.PART): _training,
+        (features_suite.SUITE, features_suite.PART): _features,
+        (scaling_suite.SUITE, "emulators"): _emulators,
+        (scaling_suite.SUITE, "budgets"): _budgets,
+        (training_suite.SUITE, training_suite.PART): _training,
     }
     drawn = [panel for key, panel in panels.items() if measurements.of(*key)]
     places = [*drawn[:1], *drawn] if _rates in drawn else drawn  # the first twice as wide
@@ -224,24 +234,24 @@ def _lines(axes: Axes, lines: dict[str, tuple[Sequence[float], Sequence[float]]]
 
 def _values(part: str, key: str, title: str, axes: Axes, measurements: Measurements) -> None:
     """One number for each game."""
-    found = measurements.of(planner.SUITE, part)
+    found = measurements.of(planner_suite.SUITE, part)
     _bars(axes, list(found), {"": [each[key] for each in found.values()]}, slanted=True)
     axes.set_title(title)
 
 
 def _rates(axes: Axes, measurements: Measurements) -> None:
-    rates = measurements.of(planner.SUITE, "rates")
-    _bars(axes, list(rates), {m: list(planner.ratios(rates, m).values()) for m in _METHODS})
+    rates = measurements.of(planner_suite.SUITE, "rates")
+    _bars(axes, list(rates), {m: list(planner_suite.ratios(rates, m).values()) for m in _METHODS})
     axes.axhline(1, color=LIGHT.ink, linewidth=1, linestyle="--")
     axes.set_title("new nodes per second, as a share of the emulator bound")
 
 
 def _growth(axes: Axes, measurements: Measurements) -> None:
-    growth = measurements.of(planner.SUITE, "growth")
+    growth = measurements.of(planner_suite.SUITE, "growth")
     short, long = next(iter(growth.values()))["seconds"]
     series = {
         f"{name}, {seconds:g} s": [each[name][which] for each in growth.values()]
-        for name in planner.GROWING
+        for name in planner_suite.GROWING
         for which, seconds in (("short", short), ("long", long))
     }
     _bars(axes, list(growth), series, slanted=True)
@@ -249,13 +259,13 @@ def _growth(axes: Axes, measurements: Measurements) -> None:
 
 
 def _memory(axes: Axes, measurements: Measurements) -> None:
-    memory = measurements.of(planner.SUITE, "memory")
+    memory = measurements.of(planner_suite.SUITE, "memory")
     _lines(axes, {game: (each["decisions"], each["player"]) for game, each in memory.items()})
     axes.set(xlabel="decisions", title="resident memory of the player, MB")
 
 
 def _features(axes: Axes, measurements: Measurements) -> None:
-    means = features.means(measurements)
+    means = features_suite.means(measurements)
     names = {"new": "new screens", "again": "screens seen before"}
     _bars(axes, list(means), {names[n]: [each[n] for each in means.values()] for n in names})
     axes.set_yscale("log")
@@ -265,8 +275,8 @@ def _features(axes: Axes, measurements: Measurements) -> None:
 
 def _emulators(axes: Axes, measurements: Measurements) -> None:
     """Means over the games."""
-    games = list(measurements.of(scaling.SUITE, "emulators").values())
-    emulators, in_flight = scaling.axes(games[0]["rates"])
+    games = list(measurements.of(scaling_suite.SUITE, "emulators").values())
+    emulators, in_flight = scaling_suite.axes(games[0]["rates"])
     lines: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
     for number in emulators:
         at = [n for n in in_flight if all(f"{number}x{n}" in g["rates"] for g in games)]
@@ -279,15 +289,15 @@ def _emulators(axes: Axes, measurements: Measurements) -> None:
 
 
 def _budgets(axes: Axes, measurements: Measurements) -> None:
-    budgets = measurements.of(scaling.SUITE, "budgets")
+    budgets = measurements.of(scaling_suite.SUITE, "budgets")
     _lines(axes, {game: (each["seconds"], each["rates"]) for game, each in budgets.items()})
     axes.set_xscale("log")
-    axes.set_xticks(scaling.SECONDS, [f"{s:g}" for s in scaling.SECONDS])
+    axes.set_xticks(scaling_suite.SECONDS, [f"{s:g}" for s in scaling_suite.SECONDS])
     axes.set(xlabel="seconds a decision", title="new nodes per second, by the length of a decision")
 
 
 def _training(axes: Axes, measurements: Measurements) -> None:
-    medians = training.medians(measurements)
+    medians = training_suite.medians(measurements)
     steps = list(next(iter(medians.values())))
     _bars(axes, list(medians), {step: [m[step] for m in medians.values()] for step in steps})
     axes.set_title("a training step, s")

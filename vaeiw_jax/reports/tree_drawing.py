@@ -16,7 +16,7 @@ _MAX_WIDTH, _MAX_HEIGHT = 3600.0, 1500.0
 
 
 @dataclass(frozen=True)
-class Kind:
+class NodeKind:
     """What a node is drawn as."""
 
     name: str  # of its CSS class
@@ -26,12 +26,12 @@ class Kind:
 
 
 KINDS = (
-    Kind("kept", "kept from the decision before", "grey", 2.6),
-    Kind("new", "new", "blue", 2.6),
-    Kind("pruned", "pruned, nothing new there (pale, if it gained points)", "pruned", 2.2),
-    Kind("reward", "points gained", "gold", 3.6),
-    Kind("loss", "points or a life lost, or the game", "red", 3.6),
-    Kind("root", "root", "ink", 5.5),
+    NodeKind("kept", "kept from the decision before", "grey", 2.6),
+    NodeKind("new", "new", "blue", 2.6),
+    NodeKind("pruned", "pruned, nothing new there (pale, if it gained points)", "pruned", 2.2),
+    NodeKind("reward", "points gained", "gold", 3.6),
+    NodeKind("loss", "points or a life lost, or the game", "red", 3.6),
+    NodeKind("root", "root", "ink", 5.5),
 )
 
 
@@ -82,7 +82,7 @@ def kinds(replanned: Replanned) -> np.ndarray:
     return len(holds) - 1 - np.argmax(holds[::-1], axis=0)
 
 
-def kinds_in(replanned: Replanned) -> list[Kind]:
+def kinds_in(replanned: Replanned) -> list[NodeKind]:
     return [KINDS[number] for number in np.unique(kinds(replanned))]
 
 

@@ -8,7 +8,7 @@ import pytest
 from vaeiw_jax import models
 from vaeiw_jax.features import FeaturesConfig, Setting
 from vaeiw_jax.features.vae import VAEFeatures
-from vaeiw_jax.inspection import encoding
+from vaeiw_jax.inspection import reconstructions
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae import elbo, latents
 from vaeiw_jax.vae.config import ModelConfig
@@ -21,7 +21,7 @@ GAUSSIAN = ModelConfig("15x15x5", "gaussian")
 def test_a_code_made_of_quantised_features_has_those_features(bits):
     rng = np.random.default_rng(0)
     features = rng.random(GAUSSIAN.num_latents * bits) < 0.5
-    code = encoding.code_of_bits(GAUSSIAN, features)
+    code = reconstructions.code_of_bits(GAUSSIAN, features)
     posterior = jnp.concatenate([code, jnp.zeros_like(code)], axis=-1)[None]
     assert np.array_equal(latents.bits(GAUSSIAN, posterior, quantisation_bits=bits)[0], features)
 
@@ -31,13 +31,13 @@ def test_frames_are_encoded_as_a_planner_would_and_decoded_both_ways(model_of, r
     model, variables = models.load_model(directory)
     config = FeaturesConfig(f"vae:{directory}", threshold=0.6)
     screens = real_screens("Pong", 8)[::2]
-    encoded = encoding.encode(model, config, ScreenSet("Pong", screens))
+    encoded = reconstructions.encode(model, config, ScreenSet("Pong", screens))
     features = VAEFeatures(config, Setting("Pong", (210, 160)))
     for screen, bits in zip(screens, encoded.bits, strict=True):
         atoms = features.atoms(SimpleNamespace(screen=screen), None)
         assert np.array_equal(np.flatnonzero(bits), atoms)
 
-    decoded = encoding.decode(model, variables, encoded, np.array([0, 2]))
+    decoded = reconstructions.decode(model, variables, encoded, np.array([0, 2]))
     for drawn in (decoded.reconstructions, decoded.from_bits):
         assert drawn.shape == (2, 128, 128)
         assert drawn.min() >= 0
@@ -56,7 +56,9 @@ def test_frames_are_encoded_as_a_planner_would_and_decoded_both_ways(model_of, r
 
 def test_a_features_place_is_where_it_is_counted():
     bits = np.zeros((1, 15 * 15 * 5 * 4), bool)
-    encoded = encoding.Encoded(np.zeros((1, 2, 2)), np.zeros((1, 128, 128)), bits, (15, 15, 5, 4))
+    encoded = reconstructions.Encoded(
+        np.zeros((1, 2, 2)), np.zeros((1, 128, 128)), bits, (15, 15, 5, 4)
+    )
     feature = ((7 * 15 + 3) * 5 + 2) * 4 + 1
     bits[0, feature] = True
     assert encoded.place(feature) == (7, 3, 2, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from vaeiw_jax.benchmarks import models, planner
+from vaeiw_jax.benchmarks import planner_suite, vaes
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.benchmarks.players import Player, Setup
@@ -27,7 +27,7 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
     with tqdm(wanted, desc=SUITE, unit=" measurements") as bar:
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
-            vae, origin = models.find_or_train(game, workdir / "vaes")
+            vae, origin = vaes.find_or_train(game, workdir / "vaes")
             measured = (_emulators if part == "emulators" else _budgets)(config, game, vae)
             results.put(SUITE, part, game, measured | {"vae": origin})
 
@@ -41,7 +41,7 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             if emulators > in_flight:
                 continue  # some would be idle
             with Player(Setup(game, vae, in_flight, emulators)) as player:
-                player.play(config.opening, budget_nodes=planner.OPENING_NODES)
+                player.play(config.opening, budget_nodes=planner_suite.OPENING_NODES)
                 rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
     alone = {f"{n}": _alone(config, game, vae, n) for n in range(1, usable_cores() + 2)}
     return {"rates": rates, "alone": alone, "seconds_a_decision": config.seconds}
@@ -52,7 +52,7 @@ def _alone(config: BenchmarkConfig, game: str, vae: str, number: int) -> float:
     with contextlib.ExitStack() as stack:
         players = [stack.enter_context(Player(Setup(game, vae))) for _ in range(number)]
         for player in players:
-            player.play(config.opening, budget_nodes=planner.OPENING_NODES)
+            player.play(config.opening, budget_nodes=planner_suite.OPENING_NODES)
         with ThreadPoolExecutor(number) as threads:
             return sum(threads.map(lambda player: player.bound(4 * config.seconds), players))
 
@@ -60,8 +60,8 @@ def _alone(config: BenchmarkConfig, game: str, vae: str, number: int) -> float:
 def _budgets(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     """Nodes per second, by seconds a decision may take."""
     budgets = [each for each in SECONDS if each <= config.long_seconds]
-    with Player(planner.setups(game, vae)[planner.PARALLEL]) as player:
-        player.play(config.opening, budget_nodes=planner.OPENING_NODES)
+    with Player(planner_suite.setups(game, vae)[planner_suite.PARALLEL]) as player:
+        player.play(config.opening, budget_nodes=planner_suite.OPENING_NODES)
         rates = [rate(player, max(1, round(4 / each)), each) for each in budgets]
     return {"seconds": budgets, "rates": rates}
 

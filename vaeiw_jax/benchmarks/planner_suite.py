@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from vaeiw_jax.benchmarks import models
+from vaeiw_jax.benchmarks import vaes
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.machine_load import MachineLoad
 from vaeiw_jax.benchmarks.measurements import Measurements
@@ -70,7 +70,7 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
     with tqdm(wanted, unit=" measurements", desc="planner") as bar:
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
-            vae, origin = models.find_or_train(game, workdir / "vaes")
+            vae, origin = vaes.find_or_train(game, workdir / "vaes")
             load = MachineLoad()
             measured = parts[part](config, game, vae)
             results.put(SUITE, part, game, measured | {"vae": origin, "others": load.by_others()})

@@ -14,11 +14,11 @@ from tqdm import tqdm
 
 from vaeiw_jax import features
 from vaeiw_jax.atari import AtariConfig, Snapshot
-from vaeiw_jax.benchmarks import models
+from vaeiw_jax.benchmarks import vaes
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements, geometric_mean
 from vaeiw_jax.features import FeaturesConfig, FeatureSetEntry, Setting, encoders
-from vaeiw_jax.features.encoders import Encoder
+from vaeiw_jax.features.encoders import ScreenEncoder
 from vaeiw_jax.models import load_model, model_directory
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
@@ -34,7 +34,7 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
     with tqdm(results.missing(SUITE, PART, config.game_names), desc=SUITE, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
-            shipped_or_trained, origin = models.find_or_train(game, workdir / "vaes")
+            shipped_or_trained, origin = vaes.find_or_train(game, workdir / "vaes")
             pairs = _lookahead(game, config.decisions)
             sets = {
                 entry.name: shipped_or_trained if entry.takes_directory else entry.name
@@ -50,7 +50,7 @@ def _measure_encoders(config: BenchmarkConfig, workdir: Path, results: Measureme
     with tqdm(results.missing(SUITE, ENCODERS, config.game_names), ENCODERS, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
-            name, _ = models.find_or_train(game, workdir / "vaes")
+            name, _ = vaes.find_or_train(game, workdir / "vaes")
             screens = np.stack([seen.screen for seen, _ in _lookahead(game, config.decisions)])
             model, variables = load_model(model_directory(name, game))
             arguments = model, variables, screens[0].shape, codes.edges(model)
@@ -65,7 +65,7 @@ def _measure_encoders(config: BenchmarkConfig, workdir: Path, results: Measureme
             results.put(SUITE, ENCODERS, game, measured | {"device": jax.devices()[0].device_kind})
 
 
-def _per_screen(encoder: Encoder, screens: np.ndarray, size: int) -> float:
+def _per_screen(encoder: ScreenEncoder, screens: np.ndarray, size: int) -> float:
     """Milliseconds per screen, uint8[n, rows, columns], in batches of a size; a first batch is not timed."""
     batches = [screens[i : i + size] for i in range(0, len(screens) - size + 1, size)]
     encoder.features(batches[-1])  # whatever is compiled is compiled now
