@@ -40,7 +40,7 @@ def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game)
     directory = SHIPPED / game
     model, variables = models.load_model(directory)
     screens = random_screens(atari.rom_id(game), 40, seed=7)[10:]
-    frames = ScreenSet(game, screens)
+    frames = ScreenSet.of(game, screens)
     encoded = reconstructions.encode(model, FeaturesConfig("vae"), frames)
     moved = (screens[1:] != screens[:-1]).any(axis=(1, 2))
     became_true = (encoded.bits[1:] & ~encoded.bits[:-1]).any(axis=1)

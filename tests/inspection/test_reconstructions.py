@@ -31,7 +31,7 @@ def test_frames_are_encoded_as_a_planner_would_and_decoded_both_ways(model_of, r
     model, variables = models.load_model(directory)
     config = FeaturesConfig(f"vae:{directory}", threshold=0.6)
     screens = real_screens("Pong", 8)[::2]
-    encoded = reconstructions.encode(model, config, ScreenSet("Pong", screens))
+    encoded = reconstructions.encode(model, config, ScreenSet.of("Pong", screens))
     features = VAEFeatures(config, Setting("Pong", (210, 160)))
     for screen, bits in zip(screens, encoded.bits, strict=True):
         atoms = features.atoms(SimpleNamespace(screen=screen), None)

@@ -17,9 +17,10 @@ from vaeiw_jax import frames
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.models import save_model
 from vaeiw_jax.playing import screen_store
+from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training import loop, metrics
 from vaeiw_jax.training.loop import TrainConfig, Trainer
-from vaeiw_jax.vae import elbo, latents, steps
+from vaeiw_jax.vae import elbo, latents, sampling, steps
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -37,12 +38,12 @@ def state() -> steps.TrainState:
 
 
 def test_the_split_is_seeded_whole_and_ninetyfive_to_five() -> None:
-    training_part, validation_part = steps.split(CONFIG, 15_000)
+    (training_part,), (validation_part,) = sampling.split([15_000], 0.05, seed=0)
     assert (len(training_part), len(validation_part)) == (14_250, 750)
     together = np.concatenate([training_part, validation_part])
     np.testing.assert_array_equal(np.sort(together), np.arange(15_000))
-    np.testing.assert_array_equal(steps.split(CONFIG, 15_000)[1], validation_part)
-    other = steps.split(dataclasses.replace(CONFIG, seed=1), 15_000)[1]
+    np.testing.assert_array_equal(sampling.split([15_000], 0.05, seed=0)[1][0], validation_part)
+    other = sampling.split([15_000], 0.05, seed=1)[1][0]
     assert not np.array_equal(other, validation_part)
 
 
@@ -101,7 +102,7 @@ def test_validation_is_the_loss_of_the_elbo_without_dropout(state: steps.TrainSt
 def test_what_fills_up_the_last_validation_batch_does_not_count(state: steps.TrainState) -> None:
     played = random_screens("pong", 10)
     config = dataclasses.replace(CONFIG, validation_share=0.3)
-    trainer = Trainer(config, played)
+    trainer = Trainer(config, ScreenSet.of("", played))
     assert len(trainer.validation_screens) == 3
     shifted = jax.tree.map(np.copy, state)
     # Without this bias no feature is true at the start.

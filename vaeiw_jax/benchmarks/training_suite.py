@@ -14,6 +14,7 @@ from tqdm import tqdm
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training.loop import TrainConfig, Trainer
 from vaeiw_jax.vae import steps
 
@@ -48,7 +49,7 @@ def _jax_step(config: TrainConfig) -> Callable[[], None]:
     screens = np.random.default_rng(0).integers(
         0, 256, (2 * config.batch_size + 2, 210, 160), np.uint8
     )
-    trainer = Trainer(config, screens)
+    trainer = Trainer(config, ScreenSet.of("", screens))
     state = trainer.place(steps.create_train_state(config))
     order = trainer.epoch_order(0)
 

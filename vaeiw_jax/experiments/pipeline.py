@@ -29,7 +29,7 @@ from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
-from vaeiw_jax.vae import codes, steps
+from vaeiw_jax.vae import codes, sampling, steps
 from vaeiw_jax.vae.steps import TrainConfig
 
 SEEDS_APART = 1000
@@ -68,8 +68,10 @@ class PipelineConfig:
         self._check_features()
 
     def _check_training(self) -> None:
-        screens = self.collect.num_screens
-        steps.steps_per_epoch(self.train, len(steps.split(self.train, screens)[0]))
+        (training,), _ = sampling.split(
+            [self.collect.num_screens], self.train.validation_share, self.train.seed
+        )
+        steps.steps_per_epoch(self.train, len(training))
 
     def _check_features(self) -> None:
         """What playing with the VAE would refuse, hours later."""

@@ -35,7 +35,7 @@ def from_store(directory: Path, number: int, model_game: str) -> ScreenSet:
         raise UserError(f"{directory} holds a single frame; at least 2 are needed to compare")
     number = min(number, len(stored.screens))
     chosen = np.linspace(0, len(stored.screens) - 1, number).astype(int)
-    return ScreenSet(stored.game or model_game, stored.screens[chosen])
+    return ScreenSet.of(stored.game or model_game, stored.screens[chosen])
 
 
 def from_play(game: str, number: int, seed: int) -> ScreenSet:
@@ -58,4 +58,4 @@ def from_play(game: str, number: int, seed: int) -> ScreenSet:
             screens.extend(seen[: number - len(screens)])
             episode.act(decision)
         seed += 1
-    return ScreenSet(game_name(rom_id(game)), np.stack(screens))
+    return ScreenSet.of(game_name(rom_id(game)), np.stack(screens))

@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import fcntl
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,38 @@ SHARD_SCREENS = 1000
 
 @dataclasses.dataclass(frozen=True)
 class ScreenSet:
-    """Screens to learn from."""
+    """Screens to learn from, of one game or of several, one game after another."""
 
-    game: str  # empty where unknown
-    screens: np.ndarray  # uint8[N, rows, columns], palette bytes
+    games: tuple[str, ...]
+    """Of each store; empty where it is unknown."""
+    counts: tuple[int, ...]
+    """How many screens each store has."""
+    screens: np.ndarray
+    """uint8[sum(counts), rows, columns], palette bytes."""
+
+    @classmethod
+    def of(cls, game: str, screens: np.ndarray) -> "ScreenSet":
+        """The screens of one game."""
+        return cls((game,), (len(screens),), screens)
+
+    @property
+    def game(self) -> str:
+        """The only game there is; empty where there are several, or it is unknown."""
+        return self.games[0] if len(self.games) == 1 else ""
+
+    def description(self) -> dict[str, Any]:
+        """For records: the game; of several games, how many screens of each."""
+        if len(self.games) == 1:
+            return {"game": self.game}
+        return {"game": "", "games": dict(zip(self.games, self.counts, strict=True))}
+
+    def first(self, counts: Sequence[int]) -> "ScreenSet":
+        """The first so many screens of each store."""
+        if tuple(counts) == self.counts:
+            return self
+        starts = np.cumsum([0, *self.counts[:-1]])
+        rows = [np.arange(start, start + n) for start, n in zip(starts, counts, strict=True)]
+        return ScreenSet(self.games, tuple(counts), self.screens[np.concatenate(rows)])
 
     def digest(self) -> str:
         """SHA-256 of the screens, in order."""
@@ -75,16 +103,62 @@ def load(directory: Path) -> ScreenSet:
         raise UserError(f"there is no folder {directory}; collect screens into it first")
     if not (directory / MANIFEST).exists():
         return load_png(directory)
-    manifest = _read_manifest(directory)
-    if not manifest["shards"]:
-        raise UserError(f"the screen store {directory} is empty; collect screens into it first")
-    shape = tuple(manifest["screen_shape"])
-    screens = np.empty((_count(manifest), *shape), np.uint8)
+    return _load_stores([directory])
+
+
+def load_all(given: str) -> ScreenSet:
+    """Reads what `--screens` names.
+
+    Args:
+      given: one or more folders, with commas between them: screen stores, or folders that hold one per game; or a
+        single folder of PNG files.
+    """
+    folders = [Path(part.strip()) for part in given.split(",") if part.strip()]
+    stores = {folder: _stores_in(folder) for folder in folders}
+    if len(folders) == 1 and not stores[folders[0]]:
+        return load(folders[0])
+    for folder, inside in stores.items():
+        if not inside:
+            raise UserError(f"{folder} holds no screen store; collect screens into it first")
+    if not stores:
+        raise UserError(f"--screens names no folder, being {given!r}")
+    return _load_stores([store for inside in stores.values() for store in inside])
+
+
+def _stores_in(folder: Path) -> list[Path]:
+    """The folder itself if it is a store, else the stores right inside it."""
+    if (folder / MANIFEST).exists():
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
+
+
+def _load_stores(stores: Sequence[Path]) -> ScreenSet:
+    """Reads stores into one array, which is all the memory it takes."""
+    manifests = {store: _read_manifest(store) for store in stores}
+    store_of: dict[str, Path] = {}
+    for store, manifest in manifests.items():
+        game, shape = manifest["game"], manifest["screen_shape"]
+        if not _count(manifest):
+            raise UserError(f"the screen store {store} is empty; collect screens into it first")
+        if shape != manifests[stores[0]]["screen_shape"]:
+            raise UserError(
+                f"{store} holds screens of {_by(shape)} pixels, but {stores[0]} of "
+                f"{_by(manifests[stores[0]]['screen_shape'])}; one training takes screens of one size, leave one out"
+            )
+        if game in store_of:
+            raise UserError(
+                f"{store_of[game]} and {store} are both of {game}; leave one of them out"
+            )
+        store_of[game] = store
+    shape = tuple(manifests[stores[0]]["screen_shape"])
+    counts = tuple(map(_count, manifests.values()))
+    screens = np.empty((sum(counts), *shape), np.uint8)
     start = 0
-    for shard in manifest["shards"]:
-        screens[start : start + shard["screens"]] = _read_shard(directory, shard, shape)
-        start += shard["screens"]
-    return ScreenSet(manifest["game"], screens)
+    for store, manifest in manifests.items():
+        for shard in manifest["shards"]:
+            screens[start : start + shard["screens"]] = _read_shard(store, shard, shape)
+            start += shard["screens"]
+    return ScreenSet(tuple(store_of), counts, screens)
 
 
 def load_png(directory: Path) -> ScreenSet:
@@ -110,7 +184,7 @@ def load_png(directory: Path) -> ScreenSet:
                 f" {first.shape[0]}x{first.shape[1]}; all screens of a folder must have one size"
             )
         screens[row] = screen
-    return ScreenSet("", screens)
+    return ScreenSet.of("", screens)
 
 
 @contextlib.contextmanager

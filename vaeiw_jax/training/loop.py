@@ -30,7 +30,7 @@ from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.training.metrics import MetricsLog, Throughput, validations
-from vaeiw_jax.vae import convolutions, sharding, steps
+from vaeiw_jax.vae import convolutions, sampling, sharding, steps
 from vaeiw_jax.vae.steps import (
     TrainConfig,
     TrainState,
@@ -54,8 +54,17 @@ class Validation:
     """The model on the validation frames."""
 
     metrics: dict[str, float]
-    features: np.ndarray  # int[N], true features per frame
-    feature_shares: np.ndarray  # float[F], the share of frames in which a feature is true
+    """Means over all frames; of several games, over the games' means."""
+    features: np.ndarray
+    """int[N], true features per frame."""
+    feature_shares: np.ndarray
+    """float[F], the share of frames in which a feature is true."""
+    games: dict[str, dict[str, float]]
+    """The means over the frames of each game."""
+
+    def worst_first(self) -> list[str]:
+        """The games, those that are reconstructed worst first."""
+        return sorted(self.games, key=lambda game: -self.games[game]["excess_bce"])
 
 
 def train(
@@ -90,7 +99,7 @@ def train(
             if primary:
                 sessions.write(**about)
             return None
-        record = _record(config, workdir, screen_set.game, run)
+        record = _record(config, workdir, screen_set, run)
         if primary:
             records.write(path, record, sessions.including_this(**about))
         return record
@@ -118,7 +127,7 @@ def _train(
     tell: Tell,
 ) -> "_Run":
     """The run, at its end or where it was interrupted; all it leaves but the record is on disk."""
-    trainer = Trainer(config, screen_set.screens)
+    trainer = Trainer(config, screen_set)
     with contextlib.ExitStack() as stack:
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
         stack.push(functools.partial(_close, checkpoints))
@@ -139,15 +148,36 @@ def _train(
     return run
 
 
-def _record(config: TrainConfig, workdir: Path, game: str, run: "_Run") -> dict[str, Any]:
+def _record(
+    config: TrainConfig, workdir: Path, screen_set: screen_store.ScreenSet, run: "_Run"
+) -> dict[str, Any]:
     settings = configs.settings(config.model) | configs.settings(config)
     return {
-        "game": game,
+        **screen_set.description(),
         "model": model_description(workdir / "model")["weights"]["sha256"],
         "steps": run.step,
         "validation": run.best,
         "config": settings | {"screens": Path(config.screens).name},
     }
+
+
+def split(
+    config: TrainConfig, screen_set: screen_store.ScreenSet
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Which screens of each store to train on, and which to validate on."""
+    for game, count in zip(screen_set.games, screen_set.counts, strict=True):
+        if count < 2:
+            raise UserError(
+                f"there is {count} screen of {game or 'the game'}, and training takes at least two: one to train "
+                "on and one to validate on; collect more"
+            )
+    return sampling.split(screen_set.counts, config.validation_share, config.seed)
+
+
+def steps_per_epoch(config: TrainConfig, screen_set: screen_store.ScreenSet) -> int:
+    """Steps until each game has given its share of the screens."""
+    training = [len(rows) for rows in split(config, screen_set)[0]]
+    return steps.steps_per_epoch(config, sum(training) // len(training) * len(training))
 
 
 def starting_state(config: TrainConfig) -> TrainState:
@@ -169,22 +199,25 @@ def starting_state(config: TrainConfig) -> TrainState:
 class Trainer:
     """The compiled functions of a run and, on the devices, the screens they work on."""
 
-    def __init__(self, config: TrainConfig, screens: np.ndarray) -> None:
-        training, validation = steps.split(config, len(screens))
+    def __init__(self, config: TrainConfig, screen_set: screen_store.ScreenSet) -> None:
+        training, validation = split(config, screen_set)
         self.config = config
-        self.steps_per_epoch = steps.steps_per_epoch(config, len(training))
+        self.games = screen_set.games
+        self.steps_per_epoch = steps_per_epoch(config, screen_set)
         self.total_steps = self.steps_per_epoch * config.epochs
-        self.validation_screens = screens[validation]
+        self.validation_counts = [len(rows) for rows in validation]
+        self.validation_screens = screen_set.screens[np.concatenate(validation)]
+        self._counts = [len(rows) for rows in training]
         self._mesh = sharding.device_mesh(config.batch_size)
-        self._screens = sharding.replicate(self._mesh, screens[training])
+        self._screens = sharding.replicate(self._mesh, screen_set.screens[np.concatenate(training)])
         self._device_validation = sharding.replicate(self._mesh, self.validation_screens)
 
         everywhere = sharding.replicated(self._mesh)
         constrain = functools.partial(
             jax.lax.with_sharding_constraint, shardings=sharding.along_batch(self._mesh)
         )
-        self.epoch_order = jax.jit(
-            functools.partial(steps.epoch_order, config, len(training)),
+        self._shuffle = jax.jit(
+            functools.partial(steps.epoch_order, config, self._counts[0]),
             out_shardings=sharding.along_batch(self._mesh, axis=1),
         )
         self._advance = jax.jit(
@@ -203,6 +236,14 @@ class Trainer:
         self.steps_per_call = config.steps_per_call or (1 if on_cpu else STEPS_PER_CALL)
         # Collectives of several CPU devices can block one another when more than one call runs.
         self.calls_in_flight = 0 if on_cpu and self._mesh.size > 1 else CALLS_IN_FLIGHT
+
+    def epoch_order(self, epoch: int) -> jax.Array:
+        """The batches of an epoch, int32[steps, batch_size], cut along the devices."""
+        if len(self._counts) == 1:
+            return self._shuffle(epoch)
+        rows = sampling.epoch_rows(self._counts, self.config.seed, epoch)
+        batches = sampling.batches(rows, self.config.batch_size)
+        return sharding.place(batches, sharding.along_batch(self._mesh, axis=1))
 
     def place(self, state: TrainState) -> TrainState:
         """Puts a state on all devices."""
@@ -229,16 +270,29 @@ class Trainer:
             for name in ("bce", "entropy", "kl", "mse", "features")
         )
         shares = sum(part.feature_counts for part in parts) / count
-        metrics = {
-            "loss": np.mean(bce + self.config.model.beta * kl, dtype=np.float64),
-            "bce": np.mean(bce, dtype=np.float64),
-            "excess_bce": np.mean(bce - entropy, dtype=np.float64),
-            "kl": np.mean(kl, dtype=np.float64),
-            "mse": np.mean(mse, dtype=np.float64),
-            "features_per_frame": np.mean(features),
-            "features_varying": np.sum((shares > 0) & (shares < 1)),
+        of_frames = {
+            "loss": bce + self.config.model.beta * kl,
+            "bce": bce,
+            "excess_bce": bce - entropy,
+            "kl": kl,
+            "mse": mse,
+            "features_per_frame": features,
         }
-        return Validation({k: float(v) for k, v in metrics.items()}, features, shares)
+        games = self._by_game(of_frames)
+        metrics = {
+            name: float(np.mean([values[name] for values in games.values()])) for name in of_frames
+        }
+        metrics["features_varying"] = float(np.sum((shares > 0) & (shares < 1)))
+        return Validation(metrics, features, shares, games)
+
+    def _by_game(self, of_frames: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+        """The mean of each metric over the validation frames of each game."""
+        ends = np.cumsum(self.validation_counts)[:-1]
+        parts = {name: np.split(values, ends) for name, values in of_frames.items()}
+        return {
+            game: {name: float(np.mean(parts[name][store], dtype=np.float64)) for name in of_frames}
+            for store, game in enumerate(self.games)
+        }
 
 
 class _Run:
@@ -271,6 +325,7 @@ class _Run:
         self._order_epoch, self._order = -1, jax.numpy.zeros(0)
         self._in_flight: collections.deque[tuple[int, steps.Metrics]] = collections.deque()
         self._throughput = Throughput(config.batch_size)
+        self._worst_game = ""
         self.best = min(validations(workdir), key=lambda line: line["loss"], default=None)
 
     @property
@@ -306,11 +361,19 @@ class _Run:
         self._collect(0)
         validation = self._trainer.validate(self._state)
         if self._log:
-            self._log.validation(self.step, self._epoch, validation.metrics, validation.features)
+            games = validation.games if len(validation.games) > 1 else {}
+            self._log.validation(
+                self.step, self._epoch, validation.metrics, validation.features, games
+            )
             self._log.speed(self.step, self._throughput.images_per_second)
+        if len(validation.games) > 1:
+            game = validation.worst_first()[0]
+            self._worst_game = f", worst {game} ({validation.games[game]['excess_bce']:,.0f} nats)"
         self.save(validation.metrics)
         if self.best is None or validation.metrics["loss"] < self.best["loss"]:
             self.best = {"step": self.step, "epoch": self._epoch, **validation.metrics}
+            if len(validation.games) > 1:
+                self.best["games"] = validation.games
             self._write_model(self._state)
         every = self._config.picture_every
         if every and (self._epoch % every == 0 or self._epoch == self._config.epochs):
@@ -352,7 +415,7 @@ class _Run:
         if self._log:
             text = (
                 f"loss {metrics['loss']:,.1f}, reconstruction {metrics['bce']:,.1f},"
-                f" KL {metrics['kl']:,.1f}, {self._throughput.images_per_second:,.1f} images/s"
+                f" KL {metrics['kl']:,.1f}, {self._throughput.images_per_second:,.1f} images/s{self._worst_game}"
             )
             self._tell(Progress(step, self._trainer.total_steps, text))
 
@@ -372,29 +435,54 @@ class _Run:
     def _write_model(self, state: TrainState) -> None:
         if not sharding.is_primary():
             return
-        about = {"game": self._screen_set.game, "screens": len(self._screen_set.screens)}
         variables = jax.device_get(state.variables)
-        about["validation"] = self.best
+        about = {
+            **self._screen_set.description(),
+            "screens": len(self._screen_set.screens),
+            "validation": self.best,
+        }
         save_model(self._workdir / "model", self._config.model, variables, about)
 
     def _draw(self, validation: Validation) -> None:
         if not self._log:
             return
-        path = self._workdir / "pictures" / f"epoch-{self._epoch:04d}.png"
+        rows, labels = self._shown(validation)
         picture = reconstruction_sheet.draw(
             self._config.model,
             jax.device_get(self._state.variables),
-            self._trainer.validation_screens,
+            self._trainer.validation_screens[rows],
             validation.feature_shares,
             validation.features,
             steps.picture_key(self._config),
-            title=self._title(validation),
+            self._title(validation),
+            labels,
         )
+        self._write_picture("frames", "epoch", picture)
+        if len(validation.games) > 1:
+            excess = {game: values["excess_bce"] for game, values in validation.games.items()}
+            title = f"{len(excess)} games after epoch {self._epoch}"
+            self._write_picture("games", "games", reconstruction_sheet.draw_games(excess, title))
+
+    def _shown(self, validation: Validation) -> tuple[np.ndarray, list[str]]:
+        """Validation screens to show, and what to call them: of several games, one of each of the worst."""
+        counts, columns = self._trainer.validation_counts, reconstruction_sheet.COLUMNS
+        if len(counts) < columns:
+            return np.linspace(0, sum(counts) - 1, columns).astype(int), []
+        worst = validation.worst_first()[:columns]
+        starts = dict(zip(self._trainer.games, np.cumsum([0, *counts[:-1]]), strict=True))
+        labels = [f"{game}: {validation.games[game]['excess_bce']:,.0f} nats" for game in worst]
+        return np.array([starts[game] for game in worst]), labels
+
+    def _write_picture(self, name: str, prefix: str, picture: np.ndarray) -> None:
+        assert self._log
+        path = self._workdir / "pictures" / f"{prefix}-{self._epoch:04d}.png"
         durable.write_bytes(path, reconstruction_sheet.png(picture))
-        self._log.picture(self.step, picture)
+        self._log.picture(self.step, picture, name)
 
     def _title(self, validation: Validation) -> str:
+        several = len(self._screen_set.games) > 1
         game = self._screen_set.game or Path(self._config.screens).name
+        game = f"{len(self._screen_set.games)} games, the worst" if several else game
         m = validation.metrics
         return (
             f"{game} · epoch {self._epoch} · reconstruction {m['bce']:,.0f} nats"
@@ -405,30 +493,31 @@ class _Run:
 def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSet:
     """The screens of the run, and its `config.json`: compared if there is one, else written."""
     path = workdir / CONFIG
-    screen_set = screen_store.load(Path(config.screens))
-    steps.steps_per_epoch(config, len(steps.split(config, len(screen_set.screens))[0]))
+    screen_set = screen_store.load_all(config.screens)
+    steps_per_epoch(config, screen_set)  # refuses too few
     if not path.exists():
-        described = {"count": len(screen_set.screens), "sha256": screen_set.digest()}
+        described = {"counts": screen_set.counts, "sha256": screen_set.digest()}
         if sharding.is_primary():
-            value = {"train": configs.settings(config), "game": screen_set.game}
+            value = {"train": configs.settings(config), "games": screen_set.games}
             durable.write_json(path, value | {"screens": described})
         return screen_set
     saved = durable.read_json(path)
     described = saved.get("screens", {})
-    if not isinstance(described, dict) or not isinstance(described.get("count"), int):
+    counts = described.get("counts") if isinstance(described, dict) else None
+    if not isinstance(counts, list) or not all(isinstance(count, int) for count in counts):
         raise durable.DamagedFileError(path, f"its screens are {described!r}")
     _require_same_config(config, saved, path)
-    if saved.get("game") != screen_set.game:
+    if saved.get("games") != list(screen_set.games) or len(counts) != len(screen_set.games):
         raise UserError(
-            f"{path} says that the run is of {saved.get('game')!r}, and {config.screens} holds screens of"
-            f" {screen_set.game!r}; choose another --workdir"
+            f"{path} says that the run is of {saved.get('games')!r}, and {config.screens} holds screens of"
+            f" {list(screen_set.games)!r}; choose another --workdir"
         )
-    # A store may have grown since; the run goes on with the screens it began with.
-    count = described["count"]
-    screen_set = screen_store.ScreenSet(screen_set.game, screen_set.screens[:count])
-    if screen_set.digest() != described.get("sha256"):
+    # Stores may have grown since; the run goes on with the screens it began with.
+    fewer = any(has < had for has, had in zip(screen_set.counts, counts, strict=True))
+    screen_set = screen_set if fewer else screen_set.first(counts)
+    if fewer or screen_set.digest() != described.get("sha256"):
         raise UserError(
-            f"{config.screens} no longer holds the {count} frames that the run in {workdir}"
+            f"{config.screens} no longer holds the {sum(counts)} screens that the run in {workdir}"
             f" began with, as {path.name} says; bring them back or choose another --workdir"
         )
     return screen_set

@@ -53,13 +53,30 @@ class MetricsLog:
             self._board.add_scalar(f"train/{name}", value, step)
 
     def validation(
-        self, step: int, epoch: int, metrics: Mapping[str, float], features: np.ndarray
+        self,
+        step: int,
+        epoch: int,
+        metrics: Mapping[str, float],
+        features: np.ndarray,
+        games: Mapping[str, Mapping[str, float]],
     ) -> None:
-        """Logs a validation; features: int[N], how many are true in each frame."""
+        """Logs a validation.
+
+        Args:
+          step: steps done.
+          epoch: epochs begun.
+          metrics: of all frames together.
+          features: int[N], how many are true in each frame.
+          games: the metrics of each game, if there are several.
+        """
         counts, edges = np.histogram(features, bins=HISTOGRAM_BINS)
         histogram = {"counts": counts.tolist(), "edges": [round(float(edge), 3) for edge in edges]}
-        line = {"kind": "validation", "step": step, "epoch": epoch, **metrics}
+        line: dict[str, Any] = {"kind": "validation", "step": step, "epoch": epoch, **metrics}
+        if games:
+            line["games"] = {game: dict(values) for game, values in games.items()}
         self._write({**line, "features_histogram": histogram})
+        for game, values in games.items():
+            self._board.add_scalar(f"games/{game}", values["excess_bce"], step)
         for name, value in metrics.items():
             self._board.add_scalar(f"validation/{name}", value, step)
         self._board.add_histogram("validation/features_per_frame", features, step)
@@ -68,9 +85,9 @@ class MetricsLog:
         """Depends on the machine, hence for TensorBoard alone."""
         self._board.add_scalar("speed/images_per_second", images_per_second, step)
 
-    def picture(self, step: int, picture: np.ndarray) -> None:
+    def picture(self, step: int, picture: np.ndarray, name: str) -> None:
         """picture: uint8[rows, columns, 3]."""
-        self._board.add_image("frames", picture, step, dataformats="HWC")
+        self._board.add_image(name, picture, step, dataformats="HWC")
 
     def flush(self) -> None:
         """Brings all that was logged to disk: a checkpoint must not be ahead of its metrics."""

@@ -1,6 +1,7 @@
 """A sheet that shows at a glance what an autoencoder has learned."""
 
 import io
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -30,21 +31,22 @@ def draw(
     features: np.ndarray,
     key: jax.Array,
     title: str,
+    labels: Sequence[str] = (),
 ) -> np.ndarray:
     """The sheet as uint8[rows, columns, 3].
 
     Args:
       config: which autoencoder.
       variables: its "params" and "batch_stats".
-      screens: uint8[N, rows, columns]; some of them, evenly spaced, are shown.
+      screens: uint8[COLUMNS, rows, columns], those to show.
       feature_shares: float[F], the share of frames in which each feature is true.
       features: int[N], how many features are true in each frame.
       key: for the samples from the prior.
       title: a line above it all.
+      labels: a line above each screen.
     """
-    shown = screens[np.linspace(0, len(screens) - 1, COLUMNS).astype(int)]
     frames, reconstructions, samples = map(
-        np.asarray, _decode(config, variables, jnp.asarray(shown), key)
+        np.asarray, _decode(config, variables, jnp.asarray(screens), key)
     )
     sheet = _Sheet(_LABELS + COLUMNS * _CELL + _PANEL, _TITLE + 4 * _CELL)
     sheet.figure.text(
@@ -70,9 +72,32 @@ def draw(
             axis = sheet.axes(_LABELS + column * _CELL, top, 256, 256)
             axis.imshow(image, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
             _frame_only(axis)
+            if labels and not row:
+                axis.set_title(labels[column], size=12, color=_FAINT, pad=4)
     left = _LABELS + COLUMNS * _CELL + 60
     _draw_map(sheet, left, _TITLE + 36, config, feature_shares)
     _draw_histogram(sheet.axes(left + 20, _TITLE + 600, 360, 380), features)
+    return sheet.pixels()
+
+
+def draw_games(excess: Mapping[str, float], title: str) -> np.ndarray:
+    """A bar per game, uint8[rows, columns, 3]: how far its reconstruction is above the floor, the worst first.
+
+    Args:
+      excess: nats a frame, by game.
+      title: a line above it all.
+    """
+    games = sorted(excess, key=lambda game: excess[game])
+    sheet = _Sheet(1000, 140 + 18 * len(games))
+    axis = sheet.axes(190, 80, 760, 18 * len(games))
+    axis.barh(games, [excess[game] for game in games], color="#4c72b0", height=0.7)
+    axis.set_ylim(-0.6, len(games) - 0.4)
+    axis.set_xscale("log")
+    axis.set_title(title, size=15, color=_INK, pad=12, loc="left")
+    axis.set_xlabel("nats a frame above the entropy of the frame itself", size=12, color=_FAINT)
+    axis.tick_params(labelsize=10, colors=_FAINT)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
     return sheet.pixels()
 
 

@@ -60,10 +60,14 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
     """Puts a tree of host arrays, the same in every process, on every device."""
 
     def put(array: Any) -> jax.Array:
-        array = np.asarray(array)
-        return jax.make_array_from_callback(array.shape, replicated(mesh), lambda at: array[at])
+        return place(np.asarray(array), replicated(mesh))
 
     return jax.tree.map(put, tree)
+
+
+def place(array: np.ndarray, cut: NamedSharding) -> jax.Array:
+    """Puts a host array, the same in every process, on the devices, cut as told."""
+    return jax.make_array_from_callback(array.shape, cut, lambda at: array[at])
 
 
 def is_primary() -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 import flax
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from vaeiw_jax import frames as frames_lib
@@ -269,13 +268,6 @@ def eval_step(
         features=bits.sum(axis=1, dtype=jnp.int32),
         feature_counts=(bits & valid[:, None]).sum(axis=0, dtype=jnp.int32),
     )
-
-
-def split(config: TrainConfig, num_screens: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which screens to train on and which to validate on, both in ascending order."""
-    validation = max(1, round(num_screens * config.validation_share))
-    order = np.random.default_rng(config.seed).permutation(num_screens)
-    return np.sort(order[validation:]), np.sort(order[:validation])
 
 
 def picture_key(config: TrainConfig) -> jax.Array:
