@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
-from tqdm import tqdm
 
-from launch import command
+from launch import command, scheduled
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates, evaluation, expansion, jobs, status
@@ -24,8 +23,7 @@ from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
 from vaeiw_jax.experiments.ray_engine import RayEngine
-from vaeiw_jax.experiments.scheduling import Engine, Scheduler, Tally
-from vaeiw_jax.progress import Progress
+from vaeiw_jax.experiments.scheduling import Engine
 
 command.define_flags(EvaluationConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded", required=True)
@@ -98,35 +96,12 @@ def main() -> int | None:
         raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
     chosen = engine(workdir)
     evaluation.claim(config, workdir, store)
-    tally = evaluate(all_jobs, chosen)
+    tally = scheduled.run("evaluating", all_jobs, chosen, _RETRIES.value)
     if tally.stopped:
         return command.stopped()
-    print(f"{len(tally.done):,} of {tally.total:,} jobs are done")
-    if tally.failed:
-        print(f"{len(tally.failed):,} failed; run the same command again to try them again")
+    print(scheduled.summary(tally))
     print(f"next: python -m launch.report --workdir={os.path.relpath(workdir)}")
     return 1 if tally.failed else None
-
-
-def evaluate(all_jobs: Sequence[Job], chosen: Engine) -> Tally:
-    """Does the jobs, with a bar that shows how many are done."""
-
-    def show(tally: Tally) -> None:
-        text = f"{len(tally.running)} running, {len(tally.failed)} failed, {tally.left} left"
-        bar.tell(Progress(len(tally.done), tally.total, text))
-
-    def retried(job: Job, why: str) -> None:
-        tqdm.write(f"{job.name} is tried again: {why}", sys.stderr)
-
-    def failed(job: Job, why: str) -> None:
-        log = job.beside("logs", ".log")
-        tqdm.write(
-            f"{job.name} failed: {why}{f' (log: {log})' if log.exists() else ''}", sys.stderr
-        )
-
-    with command.progress_bar("evaluating", "jobs") as bar:
-        scheduler = Scheduler(all_jobs, chosen, _RETRIES.value, show, retried, failed)
-        return scheduler.run(command.Interrupt())
 
 
 if __name__ == "__main__":
