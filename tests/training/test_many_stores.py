@@ -1,0 +1,126 @@
+"""Training on several stores at once: which screens, validated per game, resumed to the bit, on several devices."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from tests import train_process
+from tests.random_play import random_screens
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.playing import screen_store
+from vaeiw_jax.playing.screen_store import ScreenSet
+from vaeiw_jax.training import loop, metrics
+from vaeiw_jax.training.loop import TrainConfig, Trainer
+from vaeiw_jax.vae import steps
+
+FLAGS = ("--epochs=1", "--batch_size=4", "--picture_every=0", "--validation_share=0.2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_compilations() -> None:
+    jax.config.update("jax_compilation_cache_dir", str(train_process.COMPILED))
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty screens of one game and ten of another."""
+    directory = tmp_path_factory.mktemp("stores")
+    screen_store.append(directory / "Pong", "Pong", random_screens("pong", 20))
+    screen_store.append(directory / "Alien", "Alien", random_screens("alien", 10))
+    return directory
+
+
+def test_a_folder_of_stores_and_a_list_of_them_hold_the_same(stores: Path) -> None:
+    folder = screen_store.load_all(str(stores))
+    listed = screen_store.load_all(f"{stores / 'Alien'}, {stores / 'Pong'}")
+    assert folder.games == listed.games == ("Alien", "Pong")
+    assert folder.counts == listed.counts == (10, 20)
+    np.testing.assert_array_equal(folder.screens[:10], random_screens("alien", 10))
+    np.testing.assert_array_equal(folder.screens[10:], random_screens("pong", 20))
+    assert folder.digest() == listed.digest()
+    assert folder.description() == {"game": "", "games": {"Alien": 10, "Pong": 20}}
+
+
+def test_what_cannot_be_trained_on_together_is_said_in_a_sentence(
+    stores: Path, tmp_path: Path
+) -> None:
+    screen_store.append(tmp_path / "odd", "Odd", np.zeros((3, 250, 160), np.uint8))
+    screen_store.append(tmp_path / "again", "Pong", random_screens("pong", 3))
+    (tmp_path / "nothing").mkdir()
+    for added, sentence in (
+        ("odd", "holds screens of 250x160 pixels, but .* of 210x160"),
+        ("again", "are both of Pong; leave one of them out"),
+        ("nothing", "nothing holds no screen store"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            screen_store.load_all(f"{stores},{tmp_path / added}")
+    with pytest.raises(UserError, match="holds neither a screen store"):
+        screen_store.load_all(str(tmp_path / "nothing"))
+    with pytest.raises(UserError, match="names no folder"):
+        screen_store.load_all(" , ")
+
+
+def test_a_store_of_one_screen_is_refused() -> None:
+    few = ScreenSet(("Pong", "Alien"), (20, 1), random_screens("pong", 21))
+    with pytest.raises(UserError, match="there is 1 screen of Alien"):
+        loop.split(TrainConfig(screens=""), few)
+
+
+def test_every_game_is_validated_as_if_alone(stores: Path) -> None:
+    config = TrainConfig(screens="", batch_size=2, validation_share=0.2)
+    both = screen_store.load_all(str(stores))
+    state = steps.create_train_state(config)
+    together = Trainer(config, both)
+    validation = together.validate(together.place(state))
+    assert together.validation_counts == [2, 4]
+    for game in both.games:
+        alone = Trainer(config, screen_store.load(stores / game))
+        expected = alone.validate(alone.place(state)).metrics
+        ours = validation.games[game]
+        floor, expected_floor = (m["bce"] - m["excess_bce"] for m in (ours, expected))
+        assert floor == pytest.approx(expected_floor, rel=1e-6)
+        for name in ("kl", "features_per_frame"):  # which depend on no noise
+            assert ours[name] == pytest.approx(expected[name], rel=1e-5)
+    for name in ("loss", "bce", "kl", "mse"):
+        means = [values[name] for values in validation.games.values()]
+        assert validation.metrics[name] == pytest.approx(np.mean(means))
+    worst = validation.worst_first()
+    assert validation.games[worst[0]]["excess_bce"] >= validation.games[worst[1]]["excess_bce"]
+
+
+def interrupted_after(calls: int):
+    left = iter(range(calls))
+    return lambda: next(left, None) is None
+
+
+def test_a_run_on_many_stores_that_is_interrupted_ends_like_one_that_is_not(
+    stores: Path, tmp_path: Path
+) -> None:
+    config = TrainConfig(
+        screens=str(stores), batch_size=4, epochs=2, validation_share=0.2, picture_every=2
+    )
+    whole = loop.train(config, tmp_path / "whole")
+    assert whole is not None
+    assert whole["games"] == {"Alien": 10, "Pong": 20}
+    assert set(whole["validation"]["games"]) == {"Alien", "Pong"}
+    halves = tmp_path / "halves"
+    for calls in (2, 5):
+        assert loop.train(config, halves, interrupted_after(calls)) is None
+    screen_store.append(stores / "Pong", "Pong", random_screens("pong", 3))  # it may grow
+    assert loop.train(config, halves) == whole
+    ours, theirs = ((d / metrics.FILE).read_bytes() for d in (halves, tmp_path / "whole"))
+    assert ours == theirs
+    assert (halves / "pictures" / "games-0002.png").exists()
+
+
+def test_two_devices_train_on_many_stores_as_one_does(stores: Path, tmp_path: Path) -> None:
+    losses = []
+    for devices in (1, 2):
+        workdir = tmp_path / str(devices)
+        process = train_process.start(stores, workdir, *FLAGS, devices=devices)
+        code, _, complaint = train_process.finish(process)
+        assert code == 0, complaint
+        losses.append([line["loss"] for line in metrics.read(workdir / metrics.FILE)])
+    np.testing.assert_allclose(*losses, rtol=1e-4)
