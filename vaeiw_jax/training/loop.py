@@ -498,7 +498,8 @@ def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSe
     if not path.exists():
         described = {"counts": screen_set.counts, "sha256": screen_set.digest()}
         if sharding.is_primary():
-            value = {"train": configs.settings(config), "games": screen_set.games}
+            value = {"train": configs.settings(config), "game": screen_set.game}
+            value["games"] = list(screen_set.games)
             durable.write_json(path, value | {"screens": described})
         return screen_set
     saved = durable.read_json(path)
@@ -509,8 +510,8 @@ def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSe
     _require_same_config(config, saved, path)
     if saved.get("games") != list(screen_set.games) or len(counts) != len(screen_set.games):
         raise UserError(
-            f"{path} says that the run is of {saved.get('games')!r}, and {config.screens} holds screens of"
-            f" {list(screen_set.games)!r}; choose another --workdir"
+            f"{path} says that the run is of {_listed(saved.get('games'))}, and {config.screens} holds screens of"
+            f" {_listed(screen_set.games)}; choose another --workdir"
         )
     # Stores may have grown since; the run goes on with the screens it began with.
     fewer = any(has < had for has, had in zip(screen_set.counts, counts, strict=True))
@@ -521,6 +522,10 @@ def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSe
             f" began with, as {path.name} says; bring them back or choose another --workdir"
         )
     return screen_set
+
+
+def _listed(games: Any) -> str:
+    return ", ".join(map(repr, games)) if isinstance(games, list | tuple) else repr(games)
 
 
 def _require_same_config(config: TrainConfig, saved: dict[str, Any], path: Path) -> None:
