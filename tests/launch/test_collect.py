@@ -42,3 +42,17 @@ def test_a_collection_killed_on_the_way_ends_like_an_undisturbed_one(launch, tmp
     assert screen_store.load(disturbed).digest() == expected.digest()
     records = [json.loads((d / "collection.json").read_text()) for d in (undisturbed, disturbed)]
     assert records[0] == records[1]
+
+
+def test_several_games_are_collected_each_into_its_own_store(launch, tmp_path):
+    flags = ("--game=Pong,Breakout", "--num_screens=30", "--budget_nodes=10", "--features=ram")
+    stores = tmp_path / "stores"
+    done = launch("collect", *flags, f"--workdir={stores}")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 jobs are done" in done.stdout
+    alone = tmp_path / "alone"
+    launch("collect", "--game=Pong", *flags[1:], f"--workdir={alone}")
+    assert (screen_store.load(stores / "Pong").screens == screen_store.load(alone).screens).all()
+    assert screen_store.load_all(str(stores)).counts == (30, 30)
+    again = launch("collect", *flags, f"--workdir={stores}")
+    assert "2 of 2 jobs are done" in again.stdout
