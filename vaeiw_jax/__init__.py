@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from vaeiw_jax.vae.config import ModelConfig
     from vaeiw_jax.vae.steps import TrainConfig
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Atari",
