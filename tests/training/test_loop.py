@@ -207,7 +207,7 @@ def test_a_run_goes_on_only_with_the_config_and_frames_it_began_with(tmp_path: P
         loop.train(dataclasses.replace(longer, screens=str(other)), workdir)
     others = tmp_path / "others"
     screen_store.append(others, "pong", random_screens("pong", 9)[3:])
-    with pytest.raises(UserError, match="no longer holds the 3 frames"):
+    with pytest.raises(UserError, match="no longer holds the 3 screens"):
         loop.train(dataclasses.replace(longer, screens=str(others)), workdir)
     screen_store.append(Path(config.screens), "pong", random_screens("pong", 9)[3:])
     assert (loop.train(longer, workdir) or {})["steps"] == 2
