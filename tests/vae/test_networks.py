@@ -137,6 +137,25 @@ def test_dropout_of_neighbours_is_independent() -> None:
     assert np.abs(correlation).max() < 6 / np.sqrt(len(kept))
 
 
+def test_dropout_of_different_steps_rows_and_images_is_independent() -> None:
+    """Keys that differ in one bit, as those of steps in sequence may, share nothing."""
+    masks = []
+    for key in range(24):
+        key_data = jnp.array([0, 1 << key], jnp.uint32)
+        rngs = {"dropout": jax.random.wrap_key_data(key_data)}
+        y = networks.Dropout(0.5).apply({}, jnp.ones((4, 16, 16, 64)), True, rngs=rngs)
+        masks.append(np.asarray(y != 0, np.float64))
+    by_key = np.stack(masks)
+    for samples in (
+        by_key.reshape(24, -1),
+        by_key.transpose(1, 0, 2, 3, 4).reshape(4, -1),  # images
+        by_key.transpose(2, 0, 1, 3, 4).reshape(16, -1),  # rows
+    ):
+        correlation = np.corrcoef(samples)
+        np.fill_diagonal(correlation, 0)
+        assert np.abs(correlation).max() < 5 / np.sqrt(samples.shape[1])
+
+
 def test_published_dropout_drops_whole_channels_of_an_image() -> None:
     dropout = networks.Dropout(0.2, whole_channels=True)
     y = dropout.apply({}, jnp.ones((64, 5, 5, 64)), True, rngs={"dropout": jax.random.key(0)})

@@ -169,15 +169,27 @@ _unit_conv.defvjp(_unit_conv_forward, _unit_conv_backward)
 def _kernel_gradient(x: jax.Array, dy: jax.Array, size: int, padding: int) -> jax.Array:
     """dkernel[a, b] = sum over i, j of x[i + a, j + b] outer dy[i, j]: itself a convolution.
 
-    Its images are the channels of x, its channels those images. Where the output is not as large as
-    the input or without padding, XLA's kernel for it is fifty times slower, so x is padded before.
+    Its images are the channels of x or of dy, whichever has fewer, its kernel is the other, and the
+    images of the batch are its channels.
+    """
+    if dy.shape[-1] < x.shape[-1]:
+        swapped = _correlation(dy, x, size, size - 1 - padding)
+        return jnp.flip(swapped, (0, 1)).swapaxes(2, 3)
+    return _correlation(x, dy, size, padding)
+
+
+def _correlation(x: jax.Array, y: jax.Array, size: int, padding: int) -> jax.Array:
+    """[a, b] -> sum over i, j of x[i + a - padding, j + b - padding] outer y[i, j], a and b < size.
+
+    Where the output is not as large as the input or without padding, XLA's kernel for it is fifty
+    times slower, so x is padded before.
     """
     if 2 * padding != size - 1:
         x = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
         padding = 0
     return lax.conv_general_dilated(
         x,
-        dy,
+        y,
         (1, 1),
         [(padding, padding)] * 2,
         dimension_numbers=("CHWN", "IHWO", "HWNC"),
