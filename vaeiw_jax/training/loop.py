@@ -465,10 +465,11 @@ class _Run:
 
     def _shown(self, validation: Validation) -> tuple[np.ndarray, list[str]]:
         """Validation screens to show, and what to call them: of several games, one of each of the worst."""
-        counts, columns = self._trainer.validation_counts, reconstruction_sheet.COLUMNS
-        if len(counts) < columns:
-            return np.linspace(0, sum(counts) - 1, columns).astype(int), []
-        worst = validation.worst_first()[:columns]
+        counts = self._trainer.validation_counts
+        if len(counts) < reconstruction_sheet.WORST_GAMES:
+            rows = np.linspace(0, sum(counts) - 1, reconstruction_sheet.COLUMNS)
+            return rows.astype(int), []
+        worst = validation.worst_first()[: reconstruction_sheet.WORST_GAMES]
         starts = dict(zip(self._trainer.games, np.cumsum([0, *counts[:-1]]), strict=True))
         labels = [f"{game}: {validation.games[game]['excess_bce']:,.0f} nats" for game in worst]
         return np.array([starts[game] for game in worst]), labels

@@ -19,6 +19,8 @@ from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
 COLUMNS = 6
+WORST_GAMES = 10
+"""Columns where there are that many games, each of which then has one."""
 _INK, _FAINT = "#222222", "#777777"
 _TITLE, _LABELS, _CELL, _PANEL = 70, 200, 264, 540  # pixels
 
@@ -38,7 +40,7 @@ def draw(
     Args:
       config: which autoencoder.
       variables: its "params" and "batch_stats".
-      screens: uint8[COLUMNS, rows, columns], those to show.
+      screens: uint8[n, rows, columns], those to show, one a column.
       feature_shares: float[F], the share of frames in which each feature is true.
       features: int[N], how many features are true in each frame.
       key: for the samples from the prior.
@@ -48,7 +50,7 @@ def draw(
     frames, reconstructions, samples = map(
         np.asarray, _decode(config, variables, jnp.asarray(screens), key)
     )
-    sheet = _Sheet(_LABELS + COLUMNS * _CELL + _PANEL, _TITLE + 4 * _CELL)
+    sheet = _Sheet(_LABELS + len(screens) * _CELL + _PANEL, _TITLE + 4 * _CELL)
     sheet.figure.text(
         0.01, 1 - 0.5 * _TITLE / sheet.height, title, size=19, color=_INK, va="center"
     )
@@ -74,7 +76,7 @@ def draw(
             _frame_only(axis)
             if labels and not row:
                 axis.set_title(labels[column], size=12, color=_FAINT, pad=4)
-    left = _LABELS + COLUMNS * _CELL + 60
+    left = _LABELS + len(screens) * _CELL + 60
     _draw_map(sheet, left, _TITLE + 36, config, feature_shares)
     _draw_histogram(sheet.axes(left + 20, _TITLE + 600, 360, 380), features)
     return sheet.pixels()
