@@ -37,8 +37,10 @@ def collect_from_many_games() -> int | None:
     if tally.stopped:
         return command.stopped()
     print(scheduled.summary(tally))
+    if tally.failed:
+        return 1
     print(f"next: python -m launch.train --screens={workdir} --workdir=runs/vae")
-    return 1 if tally.failed else None
+    return None
 
 
 def main() -> int | None:
@@ -47,6 +49,7 @@ def main() -> int | None:
     config = command.read_flags(CollectConfig, play_flags.settings(CollectConfig))
     game = config.episode.atari.game
     workdir = Path(_WORKDIR.value or f"runs/{game}-screens")
+    play_flags.tell_features(config.episode)
     with command.progress_bar(f"collecting {game}", "screens") as bar:
         record = collect(config, workdir, command.Interrupt(), bar.tell)
     if record is None:

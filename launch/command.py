@@ -27,14 +27,24 @@ _DEFINERS: dict[type, Callable[..., Any]] = {
 }
 
 
-def define_flags(*config_classes: type, exclude: tuple[str, ...] = ()) -> None:
-    """Defines one flag per field of config dataclasses, those of the configs inside them included, each once."""
+def define_flags(
+    *config_classes: type,
+    exclude: tuple[str, ...] = (),
+    defaults: Mapping[str, Any] | None = None,
+) -> None:
+    """Defines one flag per field of config dataclasses, those of the configs inside them included, each once.
+
+    `defaults` come before those of the dataclasses.
+    """
+    defaults = defaults or {}
     for config_class in config_classes:
         for field, kind in configs.fields(config_class):
             if dataclasses.is_dataclass(kind):
-                define_flags(kind, exclude=exclude)
+                inside = {**configs.defaults_inside(field), **defaults}
+                define_flags(kind, exclude=exclude, defaults=inside)
             elif field.name not in exclude and field.name not in flags.FLAGS:
-                default = None if field.default is dataclasses.MISSING else field.default
+                own = None if field.default is dataclasses.MISSING else field.default
+                default = defaults.get(field.name, own)
                 define = _DEFINERS[kind]
                 define(field.name, default, field.metadata["help"], module_name=sys.argv[0])
 
@@ -51,7 +61,7 @@ def read_flags(
         if field.name in values:
             continue
         if dataclasses.is_dataclass(kind):
-            values[field.name] = read_flags(kind, defaults)
+            values[field.name] = read_flags(kind, {**configs.defaults_inside(field), **defaults})
         elif given(field.name):
             values[field.name] = flags.FLAGS[field.name].value
         elif field.name in defaults:

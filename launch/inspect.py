@@ -2,6 +2,7 @@
 
     python -m launch.inspect --checkpoint=runs/mspacman-vae --screens=runs/MsPacman-screens --workdir=runs/inside
     python -m launch.inspect --checkpoint=runs/mspacman-vae --run=runs/mspacman-play --decision=30 --workdir=...
+    python -m launch.inspect --checkpoint=universal --game=Kangaroo --workdir=...
 
 Leaves a page, WORKDIR/index.html, that opens from disk, and its pictures one by one.
 """

@@ -1,6 +1,7 @@
 """Plays games with a width-based planner and records them.
 
-    python -m launch.play --game=Pong --features=bprost --budget_seconds=0.5 --runs=3 --workdir=runs/pong
+    python -m launch.play --game=Alien --runs=3 --video --workdir=runs/alien
+    python -m launch.play --game=Pong --features=bprost --budget_nodes=100 --max_actions=300
 
 A run that was cut off goes on where it was last saved; a finished one is not played again.
 """
@@ -62,6 +63,7 @@ def main() -> int | None:
     game = episode.atari.game
     default = Path("runs") / f"{game}-{episode.features.kind}-{episode.planner.planner}"
     workdir = Path(_WORKDIR.value) if _WORKDIR.value else default
+    play_flags.tell_features(episode)
     interrupt = command.Interrupt()
     scores = []
     for seed in range(config.seed, config.seed + _RUNS.value):

@@ -1,4 +1,4 @@
-"""The flag that chooses a protocol, and the settings that follow from it, for every command that plays."""
+"""What every command that plays shares: the protocol, the settings that follow from it, the model that is used."""
 
 from typing import Any
 
@@ -6,7 +6,9 @@ from absl import flags
 
 from launch import command
 from vaeiw_jax import configs
+from vaeiw_jax.features import registry
 from vaeiw_jax.playing import protocols
+from vaeiw_jax.playing.episodes import EpisodeConfig
 
 PROTOCOL = flags.DEFINE_string(
     "protocol",
@@ -16,6 +18,15 @@ PROTOCOL = flags.DEFINE_string(
 )
 
 
+def tell_features(episode: EpisodeConfig) -> None:
+    """Says which trained model plays, if one does."""
+    if not episode.planner.search.looks_ahead:
+        return
+    if origin := registry.origin(episode.features, episode.atari.game):
+        print(f"features: {origin}")
+
+
 def settings(config_class: type) -> dict[str, Any]:
     """The settings of a config that plays: those given, and those that follow from them."""
-    return protocols.complete(command.given_flags(configs.names(config_class)), PROTOCOL.value)
+    given = command.given_flags(configs.names(config_class))
+    return protocols.complete(config_class, given, PROTOCOL.value)

@@ -1,25 +1,34 @@
 #!/usr/bin/env bash
-# Makes the project's environment where there is none, plays MsPacman with VAE-IW, and shows what came of it.
-#   bash launch/quickstart.sh [FLAGS OF launch.play]
+# Makes the project's environment where there is none, plays a game with VAE-IW, and shows what came of it.
+#   bash launch/quickstart.sh [--game=GAME] [OTHER FLAGS OF launch.play]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source launch/environment.sh ""
 
-WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart}
+GAME=MsPacman
+for flag in "$@"; do
+  case $flag in --game=*) GAME=${flag#--game=} ;; esac
+done
+WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart-$GAME}
 python -m vaeiw_jax.features # compiles what is not compiled yet, so that the game does not wait for it
-python -m launch.play --game=MsPacman --features=vae --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
-[ -e "$WORKDIR/inside/index.html" ] ||
-  python -m launch.inspect --checkpoint=checkpoints/MsPacman --run="$WORKDIR" --fresh_tree --num_screens=150 \
-    --workdir="$WORKDIR/inside"
+python -m launch.play --game="$GAME" --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
+case "$*" in
+*--features=*) PAGE="none: it tells of learned features" ;;
+*)
+  [ -e "$WORKDIR/inside/index.html" ] ||
+    python -m launch.inspect --run="$WORKDIR" --fresh_tree --num_screens=150 --workdir="$WORKDIR/inside"
+  PAGE="$WORKDIR/inside/index.html: what the VAE sees, what its features stand for, how a decision came about"
+  ;;
+esac
 cat <<NEXT
 
-  the game    $WORKDIR/videos/MsPacman/seed-0.mp4
-  its record  $WORKDIR/episodes/MsPacman/seed-0.json
-  the page    $WORKDIR/inside/index.html: what the VAE sees, what its features stand for, how a decision came about
+  the game    $(ls "$WORKDIR"/videos/*/*.mp4)
+  its record  $(ls "$WORKDIR"/episodes/*/seed-*[0-9].json)
+  the page    $PAGE
 
 Try next:
   source ${VAEIW_VENV:-.venv}/bin/activate
-  python -m launch.play --game=MsPacman --features=vae --runs=3 --workdir=runs/mspacman   # whole games
-  python -m launch.play --game=Pong --features=bprost --planner=iw --max_actions=300      # another game, features, planner
-  python -m launch.pipeline --game=Freeway --preset=laptop                                # learn a game from nothing
+  python -m launch.play --game=$GAME --runs=3 --workdir=runs/$GAME                     # whole games
+  python -m launch.play --game=Pong --features=bprost --planner=iw --max_actions=300   # another game, features, planner
+  python -m launch.pipeline --game=$GAME --preset=laptop                               # learn from this game's screens
 NEXT

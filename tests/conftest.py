@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ def real_screens() -> Callable[[str, int], np.ndarray]:
 def launch() -> Callable[..., subprocess.CompletedProcess]:
     """Runs a command of the project as a user would, in a process of its own."""
 
-    def run(module: str, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
+    def run(
+        module: str, *flags: str, cwd: Path | None = None, **options: Any
+    ) -> subprocess.CompletedProcess:
         root = str(Path(__file__).parent.parent)
         return subprocess.run(
             [sys.executable, "-m", f"launch.{module}", *flags],
@@ -32,6 +35,7 @@ def launch() -> Callable[..., subprocess.CompletedProcess]:
             cwd=cwd or root,
             env=os.environ | {"PYTHONPATH": root},
             timeout=300,
+            **options,
         )
 
     return run

@@ -80,7 +80,7 @@ def test_a_shipped_vae_encodes_as_the_planner_sees_it_and_redraws_its_frames():
 def test_a_vae_is_loaded_from_a_directory_or_refused_in_a_sentence(tmp_path):
     shipped = models.SHIPPED / "Pong"
     assert vx.load_vae(shipped).config == vx.load_vae("Pong").config
-    with pytest.raises(UserError, match="neither a directory nor a game that a VAE is shipped for"):
+    with pytest.raises(UserError, match="neither a directory nor a VAE that is shipped"):
         vx.load_vae("Zaxxon")
     with pytest.raises(UserError, match="there is no model in"):
         vx.load_vae(tmp_path)
@@ -89,7 +89,7 @@ def test_a_vae_is_loaded_from_a_directory_or_refused_in_a_sentence(tmp_path):
 def test_shipped_models_are_those_at_the_top_of_the_checkout():
     top = Path(__file__).parent.parent / "checkpoints"
     assert top == models.SHIPPED
-    assert models.shipped_games() == sorted(path.name for path in top.iterdir())
+    assert models.shipped_models() == sorted(path.name for path in top.iterdir())
 
 
 def test_the_package_says_that_it_has_types():

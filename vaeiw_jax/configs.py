@@ -63,6 +63,25 @@ def fields(config_class: type) -> list[tuple[dataclasses.Field[Any], type]]:
     return [(entry, _without_none(hints[entry.name])) for entry in dataclasses.fields(config_class)]
 
 
+def default(config_class: type, name: str) -> Any:
+    """The default of a setting of a config or of one inside it; MISSING if it has none."""
+    for entry, kind in fields(config_class):
+        if dataclasses.is_dataclass(kind):
+            if name in names(kind):
+                return defaults_inside(entry).get(name, default(kind, name))
+        elif entry.name == name:
+            return entry.default
+    raise KeyError(name)
+
+
+def defaults_inside(entry: dataclasses.Field[Any]) -> dict[str, Any]:
+    """The defaults that a field gives settings of the config inside it, in place of that config's own.
+
+    They are in its metadata: `field(metadata={"defaults": {"features": "bprost"}})`.
+    """
+    return dict(entry.metadata.get("defaults", {}))
+
+
 def same_as(config_class: type, name: str) -> Any:
     """A dataclass field with the default and the help of another config's field."""
     (entry,) = (entry for entry, _ in fields(config_class) if entry.name == name)
@@ -73,7 +92,7 @@ def _build(config_class: type[Config], settings: Mapping[str, Any]) -> Config:
     values: dict[str, Any] = {}
     for entry, kind in fields(config_class):
         if dataclasses.is_dataclass(kind):
-            values[entry.name] = _build(kind, settings)
+            values[entry.name] = _build(kind, {**defaults_inside(entry), **settings})
         elif entry.name in settings:
             _check_type(config_class, entry.name, kind, settings[entry.name])
             values[entry.name] = settings[entry.name]

@@ -3,8 +3,8 @@
 config.json        which autoencoder, and what is known about it
 weights-....npz    its variables, compressed; config.json holds their digest
 
-Those that come with the project are in `checkpoints`, one folder per game: package data in an installation, and in a
-checkout a link to the folder at its top level.
+Those that come with the project are in `checkpoints`, `universal` for every game and one folder per game that has one
+of its own: package data in an installation, and in a checkout a link to the folder at its top level.
 """
 
 import hashlib
@@ -22,29 +22,47 @@ from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 
 SHIPPED = Path(str(importlib.resources.files("vaeiw_jax") / "checkpoints")).resolve()
-"""The trained models that come with the project, one folder per game."""
+"""The trained models that come with the project, one folder each."""
+
+UNIVERSAL = "universal"
+"""The shipped model that was trained on many games, for those that have none of their own."""
 
 CONFIG = "config.json"
 FORMAT = "vaeiw_jax model 1"
 
 
 def shipped_games() -> list[str]:
-    """The games that a trained model comes with."""
+    """The games that a trained model of their own comes with."""
+    return [name for name in shipped_models() if name != UNIVERSAL]
+
+
+def shipped_models() -> list[str]:
+    """The names of the models that come with the project."""
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
 
 
 def model_directory(name: str, game: str) -> Path:
-    """Where the model is that `vae` or `vae:DIRECTORY` names; a training run's directory will do."""
+    """Where the model is that `features` names.
+
+    Args:
+      name: `vae` for the one shipped for the game, or for every game if it has none of its own; `vae:DIRECTORY`, where
+        a training run's directory will do; `vae:NAME` for the shipped one of that name.
+      game: its usual name.
+    """
     _, _, given = name.partition(":")
-    if given:
-        directory = Path(given)
-        return directory / "model" if (directory / "model").is_dir() else directory
-    if game not in shipped_games():
-        raise UserError(
-            f"no VAE of {game} comes with the project (there is {', '.join(shipped_games()) or 'none'}); train one "
-            "and use --features=vae:DIRECTORY"
-        )
-    return SHIPPED / game
+    if not given:
+        return SHIPPED / (game if game in shipped_games() else UNIVERSAL)
+    directory = Path(given)
+    if not directory.exists() and given in shipped_models():
+        return SHIPPED / given
+    return directory / "model" if (directory / "model").is_dir() else directory
+
+
+def trained_on(directory: Path) -> list[str]:
+    """The games a model was trained on, as far as that is known."""
+    about = model_description(directory)["about"]
+    games = about.get("games") or [about.get("game")]
+    return [game for game in games if game]
 
 
 def save_model(

@@ -61,12 +61,12 @@ class TrainedVAE:
 
 
 def load_vae(game_or_directory: str | Path) -> TrainedVAE:
-    """A trained VAE: the one shipped for a game, or that of a directory, which may be a training run's."""
-    if str(game_or_directory) in models.shipped_games():
+    """A trained VAE: a shipped one by name, a game's or `universal`; or a directory's, perhaps a training run's."""
+    if str(game_or_directory) in models.shipped_models():
         return TrainedVAE(models.SHIPPED / game_or_directory)
     if Path(game_or_directory).is_dir():
         return TrainedVAE(models.model_directory(f"vae:{game_or_directory}", ""))
     raise UserError(
-        f"{game_or_directory} is neither a directory nor a game that a VAE is shipped for "
-        f"({', '.join(models.shipped_games())})"
+        f"{game_or_directory} is neither a directory nor a VAE that is shipped "
+        f"({', '.join(models.shipped_models())})"
     )

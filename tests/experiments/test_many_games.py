@@ -1,3 +1,5 @@
+import resource
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -5,6 +7,7 @@ import pytest
 from vaeiw_jax import atari
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import many_games
+from vaeiw_jax.playing import screen_store
 
 
 def test_all_are_the_games_with_a_screen_of_the_usual_size_and_the_others_are_named():
@@ -35,3 +38,23 @@ def test_every_game_gets_a_job_and_a_store_of_its_own(tmp_path: Path):
     assert [job.directory for job in jobs] == [tmp_path / "Pong", tmp_path / "Alien"]
     assert [job.config.episode.atari.game for job in jobs] == ["Pong", "Alien"]
     assert all(job.config.num_screens == 20 for job in jobs)
+
+
+def test_a_disk_that_fills_is_said_for_each_game_and_what_was_collected_is_kept(
+    launch, tmp_path: Path
+):
+    games = "Pong,Alien,Freeway,Qbert"
+    flags = (f"--game={games}", "--num_screens=60", "--budget_nodes=5", f"--workdir={tmp_path}")
+    # Files may not grow beyond 60 kB, as if the disk were full; Pong's screens take less.
+    full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (60_000, 60_000))
+    done = launch("collect", *flags, preexec_fn=full)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "next:" not in done.stdout
+    assert screen_store.count(tmp_path / "Pong") == 60
+    for game in ("Alien", "Freeway"):
+        assert f"{game} failed: {tmp_path / game}" in done.stderr
+        assert not (tmp_path / game / "collection.json").exists()
+    again = launch("collect", *flags)
+    assert again.returncode == 0, again.stderr
+    assert [screen_store.count(tmp_path / game) for game in games.split(",")] == [60] * 4

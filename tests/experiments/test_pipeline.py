@@ -40,16 +40,24 @@ def test_the_papers_settings_but_for_rollouts_that_keep_the_cores_busy():
     assert (config.runs, config.iterations) == (10, 1)
 
 
+def test_a_laptop_starts_from_the_universal_vae_unless_told_otherwise():
+    first, second = pipeline.iterations(pipeline.configure("Pong", "laptop", iterations=2), HERE)
+    assert first[1].config.start_from == "universal"
+    assert second[1].config.start_from == "nowhere/vaes/1/model"
+    other = pipeline.configure("Pong", "laptop", start_from="", latent="4x4x200")
+    assert jobs(other)[1].config.start_from == ""
+
+
 def test_settings_go_to_every_job_that_has_them():
     config = pipeline.configure(
         "Pong", "laptop", budget_nodes=9, max_actions=4, batch_size=3, emulators=0
     )
-    assert config.collect.episode.planner.budget_nodes == 150  # as the preset says
+    assert config.collect.episode.planner.budget_nodes == 100  # as the preset says
     assert config.play.episode.planner.budget_nodes == 9
     assert config.play.episode.planner.budget_seconds is None
     assert config.play.episode.max_actions == 4
     assert config.collect.episode.max_actions == 15_000
-    assert (config.train.batch_size, config.train.epochs) == (3, 4)
+    assert (config.train.batch_size, config.train.epochs) == (3, 3)
     assert config.collect.emulators == config.play.emulators == 0
     assert config.runs == 3
 
@@ -70,7 +78,7 @@ def test_a_background_is_masked_only_while_collecting_with_hand_made_features():
         ({"preset": "phone"}, "unknown preset 'phone'"),
         ({"protocol": "vae"}, "unknown protocol 'vae'"),
         ({"epoch": 3}, "did you mean 'epochs'"),
-        ({"epochs": 0}, "epochs must be 1 or more"),
+        ({"epochs": 0}, "epochs=0 trains nothing"),
         ({"epochs": "3"}, "epochs must be of type int, not '3'"),
         ({"collect_nodes": 0}, "budget_nodes must be at least 1"),
         ({"background_mask": True, "features": "ram"}, "changes nothing for --features=ram"),

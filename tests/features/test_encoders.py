@@ -18,13 +18,12 @@ from vaeiw_jax.features.encoders import (
     XLAEncoder,
     accelerator_is_possible,
 )
-from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.networks import VAE
 
-GAMES = sorted(path.name for path in SHIPPED.iterdir())
+GAMES = [*models.shipped_games(), "Kangaroo"]  # the last with the universal model
 SHAPE = (210, 160)
 
 ROUNDING = 1e-4
@@ -33,7 +32,7 @@ ROUNDING = 1e-4
 
 @functools.cache
 def shipped(game):
-    return models.load_model(SHIPPED / game)
+    return models.load_model(models.model_directory("vae", game))
 
 
 @functools.cache

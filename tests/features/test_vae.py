@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -14,6 +15,7 @@ from vaeiw_jax import frames, models
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, Setting, check, create, vae
+from vaeiw_jax.features.registry import origin
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.vae import codes, latents
@@ -302,8 +304,31 @@ def test_a_model_of_another_game_is_used_with_a_warning(small):
         create(FeaturesConfig(f"vae:{small}"), SETTING)
 
 
-def test_a_game_without_a_shipped_model_says_so():
-    with pytest.raises(UserError, match="no VAE of Zaxxon comes with the project"):
+def test_a_game_has_its_own_shipped_model_or_the_universal_one():
+    universal = models.SHIPPED / "universal"
+    for name, game, expected in (
+        ("vae", "Pong", models.SHIPPED / "Pong"),
+        ("vae", "Zaxxon", universal),
+        ("vae", "NoGameAtAll", universal),
+        ("vae:universal", "Pong", universal),
+        ("vae:Pong", "Zaxxon", models.SHIPPED / "Pong"),
+    ):
+        assert models.model_directory(name, game) == expected
+        assert str(expected) in origin(FeaturesConfig(name), game)
+    assert origin(FeaturesConfig("vae"), "Pong").endswith("trained on Pong")
+    assert re.search("the universal VAE .* trained on 91 games", origin(FeaturesConfig(), "Alien"))
+    assert origin(FeaturesConfig("bprost"), "Pong") == ""
+
+
+def test_a_directory_comes_before_a_shipped_model_of_its_name(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "universal").symlink_to(small)
+    assert models.model_directory("vae:universal", "Pong").resolve() == small / "model"
+
+
+def test_the_universal_model_is_used_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
         create(FeaturesConfig("vae"), Setting("Zaxxon", (210, 160)))
 
 

@@ -6,8 +6,10 @@ import shutil
 import pytest
 from PIL import Image
 
-from vaeiw_jax import durable
+from vaeiw_jax import configs, durable
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.playing.collecting import CollectConfig
+from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.reports import model_card
 
 
@@ -76,3 +78,56 @@ def test_a_card_says_how_the_model_was_made_and_how_good_it_is(training, collect
 def test_without_a_collection_there_is_no_card(training, tmp_path):
     with pytest.raises(UserError, match=r"holds no screens of launch\.collect"):
         model_card.publish(training, tmp_path, tmp_path / "card")
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """The records of collecting from two games with one command."""
+    folder = tmp_path / "stores"
+    for game, duplicates in (("Alien", 28), ("Pong", 100)):
+        episode = EpisodeConfig.of(game, features="bprost", budget_nodes=50, max_actions=400)
+        config = configs.settings(CollectConfig(episode, num_screens=500, drawn_screens=2))
+        record = {"game": game, "screens": 500, "duplicates": duplicates, "scores": []}
+        durable.write_json(folder / game / "collection.json", record | {"config": config})
+        session = {"command": ["python", "-m", "worker"]}
+        host = {"seconds": 30, "sessions": [session]}
+        durable.write_json(folder / game / "collection.host.json", host)
+    return folder
+
+
+@pytest.fixture
+def trained_on_both(training):
+    record = durable.read_json(training / "trained.json")
+    record |= {"game": "", "games": {"Alien": 500, "Pong": 500}}
+    values = {"mse": 0.001, "features_per_frame": 2000.4}
+    record["validation"]["games"] = {
+        "Alien": values | {"excess_bce": 123.44},
+        "Pong": values | {"excess_bce": 1234.56},
+    }
+    durable.write_json(training / "trained.json", record)
+    return training
+
+
+def test_a_card_of_many_games_tells_how_each_is_reconstructed(trained_on_both, stores, tmp_path):
+    model_card.publish(trained_on_both, stores, tmp_path / "card")
+    text = (tmp_path / "card" / "README.md").read_text()
+    for part in (
+        "# One VAE of 15x15x20 Bernoulli latents for every game",
+        "\n    python -m launch.collect --game=Alien,Pong --num_screens=500 --budget_nodes=50 --max_actions=400"
+        " --drawn_screens=2 --workdir=runs/screens\n",
+        "1,000 screens of 2 games, 128 of them seen before in their game, with `bprost` features;\n1 minutes",
+        "the mean over games",
+        "| Pong | 500 | 1,234.6 | 0.00100 | 2,000 |\n| Alien | 500 | 123.4 |",  # the worst first
+    ):
+        assert part in text
+
+
+def test_games_that_were_collected_differently_have_no_card_together(
+    trained_on_both, stores, tmp_path
+):
+    path = stores / "Pong" / "collection.json"
+    record = durable.read_json(path)
+    record["config"]["budget_nodes"] = 60
+    durable.write_json(path, record)
+    with pytest.raises(UserError, match="Pong was collected otherwise than Alien"):
+        model_card.publish(trained_on_both, stores, tmp_path / "card")

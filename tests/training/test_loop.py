@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from tests import train_process
 from tests.random_play import random_screens
 from vaeiw_jax import frames
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import FeaturesConfig, Setting, create
 from vaeiw_jax.models import save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
@@ -147,6 +149,24 @@ def test_a_run_starts_from_the_model_it_is_given(tmp_path: Path) -> None:
         loop.starting_state(smaller)
 
 
+def test_no_epochs_validate_a_model_and_leave_it_as_it_is(tmp_path: Path) -> None:
+    screens = random_screens("pong", 12)
+    screen_store.append(tmp_path / "screens", "Pong", screens)
+    store = str(tmp_path / "screens")
+    config = TrainConfig(store, epochs=0, batch_size=2, start_from="SpaceInvaders")
+    record = loop.train(config, tmp_path / "run")
+    assert record is not None
+    assert record["steps"] == record["validation"]["step"] == 0
+    assert record["validation"]["mse"] > 0
+    theirs, ours = (
+        create(FeaturesConfig(f"vae:{name}"), Setting("Pong", (210, 160)))
+        for name in ("SpaceInvaders", tmp_path / "run")
+    )
+    for screen in screens:
+        seen = SimpleNamespace(screen=screen)
+        np.testing.assert_array_equal(ours.atoms(seen, None), theirs.atoms(seen, None))
+
+
 def test_gradients_are_clipped_to_the_norm_asked_for() -> None:
     gradients = {"w": jnp.full(4, 100.0)}
     optimizer = steps._optimizer(dataclasses.replace(CONFIG, clip_norm=1.0))
@@ -158,7 +178,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"epochs": 0}, "epochs must be 1 or more, not 0"),
+        ({"epochs": 0}, "epochs=0 trains nothing; give --start_from"),
         ({"learning_rate": 0.0}, "learning_rate must be positive"),
         ({"validation_share": 1.0}, "validation_share must lie between 0 and 1"),
         ({"clip_norm": -1.0}, "clip_norm must be zero or more"),

@@ -7,7 +7,7 @@
 It is a chain of jobs, each of which goes on where it was after an interruption. The work directory:
 
     screens/<i>   the screen store of iteration i; the first is collected with B-PROST, those after it with the last VAE
-    vaes/<i>      the training run; those after the first start from the last VAE
+    vaes/<i>      the training run; the first starts from --start_from, those after it from the last VAE
     runs/<i>      the games played with it
 """
 
@@ -23,6 +23,7 @@ from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job, Record
+from vaeiw_jax.models import UNIVERSAL
 from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
@@ -35,8 +36,8 @@ from vaeiw_jax.vae.steps import TrainConfig
 SEEDS_APART = 1000
 """Iterations collect with seeds that far apart, and away from those they play with."""
 
-_OWN_BY_ITERATION = ("screens", "start_from")
-"""Settings of training that each iteration has of its own."""
+_OWN_BY_ITERATION = ("screens",)
+"""Settings of training that each iteration has of its own; `start_from` is that of the first."""
 
 _ONLY_TIME = ("emulators", "save_seconds", "steps_per_call", "checkpoint_every", "keep")
 """Settings that change nothing but the time it takes."""
@@ -91,16 +92,17 @@ class PipelineConfig:
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "paper": {},
     "laptop": {
-        "pipeline": {"runs": 3, "collect_nodes": 150},
-        "collect": {"num_screens": 5000},
+        "pipeline": {"runs": 3, "collect_nodes": 100},
+        "collect": {"num_screens": 1500},
         "train": {
-            "epochs": 4,
+            "start_from": UNIVERSAL,
+            "epochs": 3,
             "batch_size": 8,
-            "learning_rate": 1e-3,
+            "learning_rate": 3e-4,
             "learning_rate_end": 1e-5,
             "picture_every": 1,
         },
-        "play": {"max_actions": 300},
+        "play": {"max_actions": 200},
     },
 }
 """Settings by flag name, for the pipeline and for each kind of job."""
@@ -118,7 +120,7 @@ def configure(
 
     Args:
       game: in any spelling.
-      preset: `paper`: as published; `laptop`: within two hours on two cores.
+      preset: `paper`: as published; `laptop`: from the universal VAE, within a quarter of an hour on two cores.
       protocol: how to play, one of `episodes.PROTOCOLS`.
       collect_nodes: nodes a decision while collecting; by default the budget that games are played with.
       **given: settings, for every kind of job that has them.
@@ -140,9 +142,9 @@ def configure(
         collecting.pop("budget_seconds", None)
     playing = merged("play", _PLAY_SETTINGS) | {"game": game, "features": "vae"}
     return PipelineConfig(
-        _from(CollectConfig, protocols.complete(collecting, protocol)),
+        _from(CollectConfig, protocols.complete(CollectConfig, collecting, protocol)),
         _from(TrainConfig, merged("train", _TRAIN_SETTINGS) | {"screens": ""}),
-        _from(PlayConfig, protocols.complete(playing, protocol)),
+        _from(PlayConfig, protocols.complete(PlayConfig, playing, protocol)),
         **{name: value for name, value in (own | given).items() if name in ("iterations", "runs")},
     )
 
@@ -266,7 +268,8 @@ def describe(job: Job) -> str:
         what = features.kind if features.kind != "vae" else features.features.partition(":")[2]
         return f"collect {job.config.num_screens:,} screens with {what or 'the shipped VAE'}"
     if isinstance(job.config, TrainConfig):
-        return f"train a VAE on them for {job.config.epochs} epochs"
+        begin = f", starting from {job.config.start_from}," if job.config.start_from else ""
+        return f"train a VAE on them{begin} for {job.config.epochs} epochs"
     return f"play with it, seed {job.seed}"
 
 

@@ -15,9 +15,10 @@ class FeaturesConfig:
     """What the planner sees."""
 
     features: str = field(
-        default="bprost",
+        default="vae",
         metadata={
-            "help": "basic, bpros, bprost or ram; vae for the shipped VAE of the game, vae:DIRECTORY for another; "
+            "help": "vae for the VAE shipped for the game, or for every game if it has none of its own; vae:NAME for "
+            "the shipped one of that name, vae:DIRECTORY for another; bprost, bpros, basic or ram; "
             "package.module:CLASS for your own"
         },
     )

@@ -50,11 +50,10 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 def compile_all() -> None:
     """Compiles the code of every feature set, or finds it in Numba's cache."""
-    from vaeiw_jax import models
     from vaeiw_jax.features.config import FeaturesConfig, Setting
     from vaeiw_jax.features.registry import FEATURE_SETS, create
 
     blank = SimpleNamespace(screen=np.zeros((210, 160), np.uint8), ram=np.zeros(128, np.uint8))
-    setting = Setting(models.shipped_games()[0], (210, 160))
+    setting = Setting("", (210, 160))
     for name in FEATURE_SETS:
         create(FeaturesConfig(name), setting).atoms(blank, blank)

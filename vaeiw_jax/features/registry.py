@@ -35,6 +35,7 @@ class FeatureSet(Protocol):
 Factory = Callable[[FeaturesConfig, Setting], FeatureSet] | Callable[[], FeatureSet]
 Check = Callable[[FeaturesConfig], None]
 Identify = Callable[[FeaturesConfig, str], FeaturesConfig]
+Origin = Callable[[FeaturesConfig, str], str]
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,13 @@ class FeatureSetEntry:
     maskable: bool = False
     """Whether `background_mask` changes anything; if so, `Setting.background` has the background."""
     takes_directory: bool = False
-    """Whether it is made of a trained model: `NAME` of the one shipped for the game, `NAME:DIRECTORY` of another."""
+    """Whether it is made of a trained model: `NAME` of one that is shipped, `NAME:DIRECTORY` of another."""
     check: Check | str | None = None
     """Refuses, with a UserError, settings that make no sense."""
     identified: Identify | str | None = None
     """(config, game) -> the config as records tell it, a model by its digest; None: as it is."""
+    origin: Origin | str | None = None
+    """(config, game) -> where a trained model comes from, in words; None: nothing is loaded."""
     benchmarked: bool = True
     """Whether the benchmark of feature sets measures it."""
 
@@ -81,6 +84,7 @@ FEATURE_SETS: dict[str, FeatureSetEntry] = {
             0.0025,
             takes_directory=True,
             identified="vaeiw_jax.features.vae:identified",
+            origin="vaeiw_jax.features.vae:origin",
         ),
     )
 }
@@ -146,6 +150,12 @@ def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
     """The config with a model named by its digest, so that it says the same on every machine."""
     identify = lookup(config.features).identified
     return config if identify is None else _function(identify)(config, game)
+
+
+def origin(config: FeaturesConfig, game: str) -> str:
+    """Where the trained model that the config names comes from, in words; "" if it names none."""
+    described = lookup(config.features).origin
+    return "" if described is None else _function(described)(config, game)
 
 
 def named_after(config: FeaturesConfig, features: FeatureSet) -> FeaturesConfig:

@@ -43,7 +43,7 @@ class VAEFeatures:
     Threads may ask for them at once.
 
     Args:
-      config: `vae` for the shipped model of the game, or `vae:DIRECTORY`; the encoder; threshold, bits, sampling.
+      config: which model, as `models.model_directory` finds it; the encoder; threshold, bits, sampling.
       setting: where the features are used.
     """
 
@@ -66,9 +66,9 @@ class VAEFeatures:
 
     @staticmethod
     def _warn_of_another_game(directory: Path, game: str) -> None:
-        trained_on = models.model_description(directory)["about"].get("game")
-        if trained_on and trained_on != game:
-            warnings.warn(f"{directory} was trained on {trained_on}, not on {game}", stacklevel=4)
+        games = models.trained_on(directory)
+        if len(games) == 1 and game not in games:
+            warnings.warn(f"{directory} was trained on {games[0]}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
         digest = self._digest(seen.screen)
@@ -137,6 +137,15 @@ def _true_features(packed, number):  # type: ignore[no-untyped-def]
         places[found] = i
         found += packed[i >> 3] >> (7 - (i & 7)) & 1
     return places[:found].copy()
+
+
+def origin(config: FeaturesConfig, game: str) -> str:
+    """Where the model comes from, in words."""
+    directory = model_directory(config.features, game)
+    games = models.trained_on(directory)
+    trained = f"on {len(games)} games" if len(games) > 1 else f"on {games[0]}" if games else ""
+    what = "the universal VAE" if directory == models.SHIPPED / models.UNIVERSAL else "the VAE"
+    return f"{what} in {directory}, trained {trained or 'elsewhere'}"
 
 
 def identity(name: str, game: str) -> str:

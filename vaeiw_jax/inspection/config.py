@@ -10,13 +10,20 @@ from vaeiw_jax.features import FeaturesConfig
 class InspectConfig:
     """Which model, on which screens, and which decision of which recorded run."""
 
-    checkpoint: str = field(metadata={"help": "the model: a folder that launch.train wrote"})
+    checkpoint: str | None = field(
+        default=None,
+        metadata={
+            "help": "the model: a folder that launch.train wrote, or the name of a shipped one; unless given, the "
+            "shipped one that the run was played with"
+        },
+    )
     screens: str | None = field(
         default=None,
         metadata={"help": "screen store to look at; unless given, a short game is played"},
     )
     game: str | None = field(
-        default=None, metadata={"help": "the game to play for screens; unless given, the model's"}
+        default=None,
+        metadata={"help": "the game to play for screens; unless given, the run's or the model's"},
     )
     num_screens: int = field(default=400, metadata={"help": "how many screens to look at"})
     shown_screens: int = field(default=6, metadata={"help": "how many of them to show one by one"})

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from vaeiw_jax import models
+from vaeiw_jax import durable, models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.features import vae
 from vaeiw_jax.inspection import decision, gathering, quality, reconstructions
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
@@ -42,7 +43,14 @@ class Findings:
     @property
     def model_game(self) -> str:
         """What the model was trained on; empty if it does not say."""
-        return str(self.description["about"].get("game") or "")
+        games = models.trained_on(self.directory)
+        return f"{len(games)} games" if len(games) > 1 else "".join(games)
+
+    @property
+    def of_another_game(self) -> bool:
+        """Whether the frames are of a game that the model was not trained on."""
+        games = models.trained_on(self.directory)
+        return bool(games) and bool(self.game) and self.game not in games
 
     @property
     def digest(self) -> str:
@@ -71,11 +79,13 @@ class Findings:
 
 def inspect_model(config: InspectConfig) -> Findings:
     """Inspects a model on the frames, and the decision, that the config names."""
-    directory = model_directory(f"vae:{config.checkpoint}", "")
+    run = runs.find(Path(config.run), config.run_game, config.run_seed) if config.run else None
+    directory = _model(config.checkpoint, run)
     model, variables = models.load_model(directory)
     description = models.model_description(directory)
-    replanned = _decision(config, directory) if config.run else None
-    screen_set = _frames(config, str(description["about"].get("game") or ""))
+    replanned = _decision(config, run, directory) if run else None
+    model_game = str(description["about"].get("game") or "")
+    screen_set = _frames(config, run.game if run else model_game, model_game)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
         encoded = reconstructions.encode(model, config.features(directory), screen_set)
@@ -97,10 +107,25 @@ def inspect_model(config: InspectConfig) -> Findings:
     )
 
 
-def _frames(config: InspectConfig, model_game: str) -> ScreenSet:
+def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
+    """Where the model is."""
+    if checkpoint:
+        return model_directory(f"vae:{checkpoint}", "")
+    if run is None:
+        raise UserError(
+            "--checkpoint is missing: a model to look at, or --run of a game that was played with a shipped one"
+        )
+    features = durable.read_json(run.record)["config"]["features"]
+    for name in models.shipped_models():
+        if vae.identity(f"vae:{name}", run.game) == features:
+            return models.SHIPPED / name
+    raise UserError(f"{run.record} was not played with a shipped VAE; say with --checkpoint which")
+
+
+def _frames(config: InspectConfig, default_game: str, model_game: str) -> ScreenSet:
     if config.screens:
         return gathering.from_store(Path(config.screens), config.num_screens, model_game)
-    game = config.game or model_game
+    game = config.game or default_game
     if not game:
         raise UserError(
             f"the model {config.checkpoint} does not say what game it was trained on; give --screens or --game"
@@ -108,8 +133,7 @@ def _frames(config: InspectConfig, model_game: str) -> ScreenSet:
     return gathering.from_play(game_name(rom_id(game)), config.num_screens, config.seed)
 
 
-def _decision(config: InspectConfig, directory: Path) -> Replanned:
-    run = runs.find(Path(config.run or ""), config.run_game, config.run_seed)
+def _decision(config: InspectConfig, run: runs.Run, directory: Path) -> Replanned:
     with tqdm(
         desc="playing the run again",
         unit=" decisions",

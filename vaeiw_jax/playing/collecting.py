@@ -20,9 +20,9 @@ BATCH = 1000
 
 @dataclass(frozen=True)
 class CollectConfig:
-    """How many screens, and which. Defaults: the paper's 15,000, five a decision."""
+    """How many screens, and which. Defaults: the paper's 15,000, five a decision, with B-PROST."""
 
-    episode: EpisodeConfig
+    episode: EpisodeConfig = field(metadata={"defaults": {"features": "bprost"}})
     num_screens: int = field(default=15_000, metadata={"help": "how many screens to collect"})
     root_screens: int = field(
         default=1,

@@ -95,6 +95,7 @@ class EpisodeConfig:
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "vae_iw": {},  # the paper's own, which the defaults are
     "rollout_iw": {  # that of Bandres, Bonet and Geffner (AAAI 2018), whose scores the paper prints
+        "features": "bprost",
         "discount": 1.0,
         "full_action_set": True,
         "background_mask": True,

@@ -3,26 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
+from vaeiw_jax import configs
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import unknown
-from vaeiw_jax.features import FeaturesConfig, lookup
+from vaeiw_jax.features import lookup
 from vaeiw_jax.playing.emulators import default_rollouts_in_flight
 from vaeiw_jax.playing.episodes import PROTOCOLS
 
 DEFAULT = "vae_iw"
 
 
-def complete(given: Mapping[str, Any], protocol: str = DEFAULT) -> dict[str, Any]:
+def complete(
+    config_class: type, given: Mapping[str, Any], protocol: str = DEFAULT
+) -> dict[str, Any]:
     """What was given, by flag name, and what follows from it as far as that differs from the config's own defaults.
 
     Args:
-      given: settings of an episode, and perhaps others. They come first.
+      config_class: what the settings are for, `PlayConfig` or another with an episode in it.
+      given: settings of it, and perhaps others. They come first.
       protocol: one of `PROTOCOLS`.
     """
     if protocol not in PROTOCOLS:
         raise unknown("protocol", protocol, PROTOCOLS)
     settings = dict(PROTOCOLS[protocol])
-    if not lookup(given.get("features", FeaturesConfig.features)).maskable:
+    defaults = {"features": configs.default(config_class, "features")}
+    if not lookup((defaults | settings | dict(given))["features"]).maskable:
         settings.pop("background_mask", None)
     if given.get("budget_nodes") is not None and "budget_seconds" not in given:
         settings["budget_seconds"] = None

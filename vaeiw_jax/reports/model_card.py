@@ -3,12 +3,14 @@
 import json
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import durable, models
+from vaeiw_jax import configs, durable, models
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments import many_games
+from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.reports import images, training_progress
 from vaeiw_jax.reports.pages import render
 from vaeiw_jax.reports.tables import Column, Table
@@ -23,11 +25,13 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
 
     Args:
       training: the work directory of launch.train.
-      collection: the screen store that launch.collect made and the run was trained on.
+      collection: what launch.collect made and the run was trained on: a screen store, or a folder of them.
       directory: where to.
       note: a sentence for the card.
     """
-    trained, collected = _trained(training), _collected(collection)
+    trained = _trained(training)
+    games = trained.get("games")
+    collected = _collected_from_many(collection, games) if games else _collected(collection)
     lines = metrics.read(training / metrics.FILE)
     picture = _picture(training, trained["validation"]["epoch"])
     config, variables = models.load_model(training / "model")
@@ -36,7 +40,8 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
     durable.write_bytes(
         directory / "reconstructions.png", images.reduced(picture, PICTURE_WIDTH, 128)
     )
-    durable.write_bytes(directory / "learning_curve.png", _learning_curve(lines, trained["game"]))
+    title = f"{len(games)} games" if games else trained["game"]
+    durable.write_bytes(directory / "learning_curve.png", _learning_curve(lines, title))
     durable.write_bytes(directory / "README.md", _card(trained, collected, training, note).encode())
     size = sum(path.stat().st_size for path in directory.iterdir())
     if size > MOST_BYTES:
@@ -53,10 +58,11 @@ def _trained(training: Path) -> dict[str, Any]:
     if not seen:
         raise UserError(f"{training} holds no model yet: no epoch of training is finished there")
     best = min(seen, key=lambda line: line["loss"])
+    about = models.model_description(training / "model")["about"]
     config = durable.read_json(training / "config.json")
     settings = config["train"]
     return {
-        "game": config["game"],
+        **{name: about[name] for name in ("game", "games") if name in about},
         "model": models.model_description(training / "model")["weights"]["sha256"],
         "steps": best["step"],
         "validation": best,
@@ -69,6 +75,58 @@ def _collected(collection: Path) -> dict[str, Any]:
     if not path.exists():
         raise UserError(f"{collection} holds no screens of launch.collect: no collection.json")
     return durable.read_json(path) | {"host": durable.read_json(path.with_suffix(".host.json"))}
+
+
+def _collected_from_many(folder: Path, games: Mapping[str, int]) -> dict[str, Any]:
+    """What the stores of a folder add up to, and the command that makes them all."""
+    stores = [_collected(folder / game) for game in games]
+    shared = {k: v for k, v in stores[0]["config"].items() if k not in ("game", "num_screens")}
+    for store in stores:
+        if {**store["config"], **shared} != store["config"]:
+            raise UserError(
+                f"{store['game']} was collected otherwise than {stores[0]['game']}, and a card tells of one way; "
+                "collect all games with one command"
+            )
+    return {
+        "screens": sum(store["screens"] for store in stores),
+        "duplicates": sum(store["duplicates"] for store in stores),
+        "config": shared,
+        "seconds": sum(store["host"]["seconds"] for store in stores),
+        "command": _collect_command(list(games), max(games.values()), shared),
+    }
+
+
+def _collect_command(games: list[str], num_screens: int, shared: dict[str, Any]) -> str:
+    names = "all" if games == many_games.games(many_games.ALL)[0] else ",".join(games)
+    defaults = {name: configs.default(CollectConfig, name) for name in shared}
+    if shared["budget_nodes"] is not None:  # which makes it the only budget
+        defaults["budget_seconds"] = None
+    given = {name: value for name, value in shared.items() if value != defaults[name]}
+    flags = {"game": names, "num_screens": num_screens, **given, "workdir": "runs/screens"}
+    return shlex.join(
+        ["python", "-m", "launch.collect", *(f"--{name}={value}" for name, value in flags.items())]
+    )
+
+
+def _by_game(trained: dict[str, Any]) -> Table | None:
+    """How well each game is reconstructed, the worst first."""
+    found = trained["validation"].get("games", {})
+    if not found:
+        return None
+    columns = [
+        Column("game", text=True),
+        Column("screens"),
+        Column("nats above the floor", format=",.1f"),
+        Column("mean squared error", format=".5f"),
+        Column("features true", format=",.0f"),
+    ]
+    worst_first = sorted(found, key=lambda game: -found[game]["excess_bce"])
+    values = ("excess_bce", "mse", "features_per_frame")
+    rows = [
+        [game, trained["games"][game], *(found[game][name] for name in values)]
+        for game in worst_first
+    ]
+    return Table(columns, rows)
 
 
 def _picture(training: Path, epoch: int) -> Path:
@@ -103,6 +161,7 @@ def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path, no
     return render(
         "model_card.md",
         game=trained["game"],
+        games=_by_game(trained),
         trained=trained,
         collected=collected,
         training_host=training_host,
@@ -112,7 +171,9 @@ def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path, no
         config_json=json.dumps(config, indent=2),
         features=features,
         quality=Table([Column("", text=True), Column("", text=True)], list(quality.items())),
-        collect_commands=_commands(collected["host"]),
+        collect_commands=[collected["command"]]
+        if "command" in collected
+        else _commands(collected["host"]),
         train_commands=_commands(training_host),
     )
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from vaeiw_jax import compilation, configs, durable, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.models import load_model, model_description, save_model
+from vaeiw_jax.models import load_model, model_description, model_directory, save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
@@ -132,6 +132,8 @@ def _train(
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
         stack.push(functools.partial(_close, checkpoints))
         run = _Run(config, workdir, trainer, checkpoints, stack, screen_set, tell)
+        if not config.epochs:
+            run.validate()
         while not run.finished:
             run.advance()
             if run.at_end_of_epoch:
@@ -185,13 +187,13 @@ def starting_state(config: TrainConfig) -> TrainState:
     state = create_train_state(config)
     if not config.start_from:
         return state
-    directory = Path(config.start_from)
+    directory = model_directory(f"vae:{config.start_from}", "")
     model, variables = load_model(directory)
     for name in ("latent", "latent_kind", "variant"):
         if getattr(model, name) != getattr(config.model, name):
             raise UserError(
                 f"{directory} holds a model with {name}={getattr(model, name)}, which cannot begin"
-                f" one with {name}={getattr(config.model, name)}"
+                f" one with {name}={getattr(config.model, name)}; --start_from= begins with random weights"
             )
     return TrainState(state.step, variables["params"], variables["batch_stats"], state.opt_state)
 

@@ -33,7 +33,10 @@ class TrainConfig:
 
     screens: str = dataclasses.field(metadata={"help": "screen store or folder of PNG files"})
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
-    epochs: int = dataclasses.field(default=100, metadata={"help": "passes over the frames"})
+    epochs: int = dataclasses.field(
+        default=100,
+        metadata={"help": "passes over the frames; 0 validates the model of --start_from on them"},
+    )
     batch_size: int = dataclasses.field(default=64, metadata={"help": "frames per step"})
     learning_rate: float = dataclasses.field(default=1e-4, metadata={"help": "of Adam"})
     learning_rate_end: float = dataclasses.field(
@@ -41,7 +44,10 @@ class TrainConfig:
         metadata={"help": "let the learning rate fall to this along a half cosine; 0: do not"},
     )
     start_from: str = dataclasses.field(
-        default="", metadata={"help": "folder of a model of the same shape to begin with"}
+        default="",
+        metadata={
+            "help": "model of the same shape to begin with: a folder, or a shipped one by name"
+        },
     )
     validation_share: float = dataclasses.field(
         default=0.05, metadata={"help": "share of the frames kept for validation"}
@@ -75,13 +81,15 @@ class TrainConfig:
     )
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "checkpoint_every", "keep"):
+        if not self.epochs and not self.start_from:
+            raise UserError("epochs=0 trains nothing; give --start_from to validate a model")
+        for name in ("batch_size", "checkpoint_every", "keep"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
         for name in ("learning_rate_end", "clip_norm", "tau_start", "zero_suppression"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
-        for name in ("seed", "steps_per_call", "picture_every"):
+        for name in ("epochs", "seed", "steps_per_call", "picture_every"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
         if not 0 < self.learning_rate < math.inf:
