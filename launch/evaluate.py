@@ -3,8 +3,10 @@
     python -m launch.evaluate --experiment=main --games=Pong,MsPacman --runs=10 --workdir=runs/main
     python -m launch.evaluate --experiment=main --engine=ray --ray_address=auto --workdir=/shared/main
     python -m launch.evaluate --status --workdir=runs/main
+    python -m launch.evaluate --experiment=table --publish_to=docs/results --workdir=runs/table
 
-Stopped or killed, it goes on where it was. `launch.report` makes a report of what there is at any time.
+Stopped or killed, it goes on where it was. `launch.report` makes a report of what there is at any time. The last of
+these plays what the results that come with the project still lack, and adds it to them.
 """
 
 import os
@@ -14,16 +16,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
+from tqdm import tqdm
 
 from launch import command, scheduled
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.experiments import estimates, evaluation, expansion, jobs, status
+from vaeiw_jax.experiments import (
+    estimates,
+    evaluation,
+    expansion,
+    jobs,
+    results_table,
+    status,
+)
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
 from vaeiw_jax.experiments.ray_engine import RayEngine
-from vaeiw_jax.experiments.scheduling import Engine
+from vaeiw_jax.experiments.scheduling import Engine, Tally
 
 command.define_flags(EvaluationConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded", required=True)
@@ -35,6 +45,11 @@ _RAY_ADDRESS = flags.DEFINE_string("ray_address", "auto", "ray: HOST:PORT of the
 _CPUS = flags.DEFINE_integer("cpus_per_job", 1, "cores for each job")
 _RETRIES = flags.DEFINE_integer("retries", 2, "how often a job that failed is tried again")
 _DRY_RUN = flags.DEFINE_boolean("dry_run", False, "list the jobs and estimate the hours")
+_PUBLISH_TO = flags.DEFINE_string(
+    "publish_to",
+    None,
+    "folder of results, such as docs/results: runs that are there are not played again, those that end are added",
+)
 _STATUS = flags.DEFINE_boolean("status", False, "show how far the evaluation in --workdir is")
 
 
@@ -73,6 +88,25 @@ def show_plan(all_jobs: Sequence[Job]) -> None:
     )
 
 
+class Publisher:
+    """Adds runs to the results as they end, and says what does not belong there."""
+
+    def __init__(self, directory: Path, jobs: Sequence[Job]):
+        self._directory = directory
+        self._jobs = {job.name: job for job in jobs}
+        self._seen: set[str] = set()
+        self.refused: dict[str, str] = {}
+
+    def publish(self, tally: Tally) -> None:
+        new = tally.done - self._seen
+        self._seen |= new
+        done = [job for name, job in self._jobs.items() if name in new]
+        publication = results_table.publish(self._directory, done)
+        for name, why in publication.refused.items():
+            tqdm.write(f"{name} is not published: {why}", sys.stderr)
+        self.refused |= publication.refused
+
+
 def engine(workdir: Path) -> Engine:
     if _ENGINE.value == "local":
         return LocalEngine(_CPUS.value)
@@ -83,12 +117,18 @@ def engine(workdir: Path) -> Engine:
 
 def main() -> int | None:
     workdir = Path(_WORKDIR.value)
-    if _STATUS.value:
+    results = Path(_PUBLISH_TO.value) if _PUBLISH_TO.value else None
+    if _STATUS.value and results is None:
         show_status(workdir)
         return None
     config = command.read_flags(EvaluationConfig)
+    if _STATUS.value and results is not None:
+        print(results_table.filling(results, expansion.expand(config, workdir)))
+        return None
     store = Path(_STORE.value) if _STORE.value else None
     all_jobs = expansion.expand(config, workdir, store)
+    if results:
+        all_jobs = results_table.missing(results, all_jobs)
     if _DRY_RUN.value:
         show_plan(all_jobs)
         return None
@@ -96,12 +136,17 @@ def main() -> int | None:
         raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
     chosen = engine(workdir)
     evaluation.claim(config, workdir, store)
-    tally = scheduled.run("evaluating", all_jobs, chosen, _RETRIES.value)
+    publisher = Publisher(results, all_jobs) if results else None
+    on_change = publisher.publish if publisher else lambda tally: None
+    tally = scheduled.run("evaluating", all_jobs, chosen, _RETRIES.value, on_change)
     if tally.stopped:
         return command.stopped()
     print(scheduled.summary(tally))
-    print(f"next: python -m launch.report --workdir={os.path.relpath(workdir)}")
-    return 1 if tally.failed else None
+    if results:
+        print(f"{len(results_table.read(results)):,} runs in {results / results_table.FILE}")
+    else:
+        print(f"next: python -m launch.report --workdir={os.path.relpath(workdir)}")
+    return 1 if tally.failed or (publisher and publisher.refused) else None
 
 
 if __name__ == "__main__":

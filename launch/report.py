@@ -38,7 +38,7 @@ def main() -> None:
     if _VIDEOS.value < 0:
         raise UserError(f"--videos must be 0 or more, not {_VIDEOS.value}")
     workdir = Path(_WORKDIR.value)
-    results = EvaluationResults(workdir)
+    results = EvaluationResults.of_workdir(workdir)
     if not results.played:
         raise UserError(f"{workdir} holds no finished run yet; see --status of launch.evaluate")
     film(results, _VIDEOS.value)

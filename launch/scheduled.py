@@ -1,7 +1,7 @@
 """Many jobs at once, with a bar that shows how many are done: what commands that schedule jobs share."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tqdm import tqdm
 
@@ -11,10 +11,17 @@ from vaeiw_jax.experiments.scheduling import Engine, Scheduler, Tally
 from vaeiw_jax.progress import Progress
 
 
-def run(title: str, jobs: Sequence[Job], engine: Engine, retries: int) -> Tally:
+def run(
+    title: str,
+    jobs: Sequence[Job],
+    engine: Engine,
+    retries: int,
+    on_change: Callable[[Tally], None] = lambda tally: None,
+) -> Tally:
     """Does the jobs, saying which are tried again and which failed, until all are done or Ctrl-C."""
 
     def show(tally: Tally) -> None:
+        on_change(tally)
         text = f"{len(tally.running)} running, {len(tally.failed)} failed, {tally.left} left"
         bar.tell(Progress(len(tally.done), tally.total, text))
 

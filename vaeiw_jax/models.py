@@ -41,6 +41,13 @@ def shipped_models() -> list[str]:
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
 
 
+def shipped_by_digest() -> dict[str, str]:
+    """The names of the models that come with the project, by the SHA-256 of their weights."""
+    return {
+        model_description(SHIPPED / name)["weights"]["sha256"]: name for name in shipped_models()
+    }
+
+
 def model_directory(name: str, game: str) -> Path:
     """Where the model is that `features` names.
 

@@ -29,6 +29,20 @@ def host(started: float) -> dict[str, Any]:
     }
 
 
+RESULTS_SINCE = "0.2.0"
+"""The first version of this program that gives the same results as this one for the same config and seed, as far as
+budgets are in nodes. Whoever changes a result raises it, and plays published results again."""
+
+
+def gives_the_same_results(version: str) -> bool:
+    """Whether that version of this program gives the results of this one."""
+    return _parts(RESULTS_SINCE) <= _parts(version) <= _parts(metadata.version("vaeiw_jax"))
+
+
+def _parts(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()] or [-1]
+
+
 class Sessions:
     """The processes that worked on something one after another, in a file that holds the seconds of all of them.
 

@@ -117,7 +117,7 @@ def test_an_evaluation_of_it_is_reported(tmp_path):
     evaluation.claim(custom(), tmp_path)
     for job in expand(custom(), tmp_path):
         assert worker.perform(job, lambda: False, lambda *progress: None)
-    page = evaluation_report.write(EvaluationResults(tmp_path), tmp_path / "report")
+    page = evaluation_report.write(EvaluationResults.of_workdir(tmp_path), tmp_path / "report")
     assert "Children Rows, 9 nodes" in page.read_text()
 
 

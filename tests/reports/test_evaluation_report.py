@@ -46,7 +46,7 @@ def results(tmp_path_factory):
             game
         ],
     )
-    return EvaluationResults(workdir)
+    return EvaluationResults.of_workdir(workdir)
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +131,12 @@ def test_markdown_has_the_table(page):
 
 def test_failures_are_listed_with_their_reason(results, tmp_path):
     shutil.copytree(results.workdir, tmp_path, dirs_exist_ok=True)
-    again = EvaluationResults(tmp_path)
+    again = EvaluationResults.of_workdir(tmp_path)
     job = next(j for j in again.jobs if j.kind == PLAY and j.name not in again.status.done)
     failure = job.beside("failed", ".json")
     failure.parent.mkdir(parents=True)
     failure.write_text(json.dumps({"job": job.name, "why": "the emulator <burst>", "log": None}))
-    page = evaluation_report.write(EvaluationResults(tmp_path), tmp_path / "report")
+    page = evaluation_report.write(EvaluationResults.of_workdir(tmp_path), tmp_path / "report")
     assert "the emulator &lt;burst&gt;" in page.read_text()
     assert f"{job.name} failed: the emulator <burst>" in (page.parent / "report.md").read_text()
 

@@ -12,7 +12,7 @@ from vaeiw_jax.configs import same_as
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
-from vaeiw_jax.features import FEATURE_SETS, FeaturesConfig, lookup
+from vaeiw_jax.features import FeaturesConfig, lookup
 from vaeiw_jax.planning import SEARCHES, PlannerConfig
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
@@ -41,7 +41,8 @@ class EvaluationConfig:
     )
     seed: int = field(default=0, metadata={"help": "seed of the first run; the others count up"})
     features: str | None = field(
-        default=None, metadata={"help": "custom: feature sets, with commas, such as bprost,ram,vae"}
+        default=None,
+        metadata={"help": "custom: feature sets, with commas, such as bprost,ram,vae:universal"},
     )
     planner: str | None = field(
         default=None, metadata={"help": "custom: planners, with commas, such as rollout_iw,iw"}
@@ -193,13 +194,9 @@ class EvaluationConfig:
         """Every planner with every feature set and every budget."""
         planners = _split(self.planner) or [PlannerConfig.planner]
         feature_sets = _split(self.features) or [FeaturesConfig.features]
-        for kind, given, known in (
-            ("planner", planners, SEARCHES),
-            ("feature set", feature_sets, FEATURE_SETS),
-        ):
-            for name in given:
-                if name not in known:
-                    raise unknown(kind, name, known)
+        for name in planners:
+            if name not in SEARCHES:
+                raise unknown("planner", name, SEARCHES)
         budgets: list[tuple[str, Any]] = [("budget_nodes", nodes) for nodes in self.nodes]
         if not budgets:
             seconds: list[float | None] = [*self.seconds] or [PlannerConfig.budget_seconds]
@@ -212,7 +209,10 @@ class EvaluationConfig:
     def _custom_method(self, planner: str, features: str, budget: tuple[str, Any]) -> Method:
         kind, amount = budget
         averse = "_ra" if self.risk_averse else ""
-        name = f"{planner}_{features}_{amount}_{kind.removeprefix('budget_')}{averse}"
+        entry = lookup(features)
+        model = Path(features.partition(":")[2]).name if entry.takes_directory else ""
+        which = f"{entry.name}_{model}" if model else features.replace(":", "_")
+        name = f"{planner}_{which}_{amount}_{kind.removeprefix('budget_')}{averse}"
         settings = {
             "planner": planner,
             "features": features,
@@ -220,9 +220,9 @@ class EvaluationConfig:
             "budget_seconds": None,
             kind: amount,
         }
-        search, feature_set = SEARCHES[planner], FEATURE_SETS[features]
-        vae = catalogue.DISCRETE if feature_set.takes_directory else None
-        title = f"{search.title} {feature_set.title}, {amount:g} {kind.removeprefix('budget_')}"
+        vae = catalogue.DISCRETE if entry.takes_directory and not model else None
+        seen = f"{entry.title} {model}".strip()
+        title = f"{SEARCHES[planner].title} {seen}, {amount:g} {kind.removeprefix('budget_')}"
         return Method(name, title, tuple(sorted(settings.items())), vae)
 
     def episode(self, method: Method, game: str, features: str | None = None) -> EpisodeConfig:

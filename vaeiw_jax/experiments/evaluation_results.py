@@ -1,14 +1,14 @@
 """What an evaluation has recorded so far, put in order for a report."""
 
+import dataclasses
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vaeiw_jax import configs, durable, models
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments import status
+from vaeiw_jax.experiments import results_table, status
 from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
@@ -59,32 +59,63 @@ class Trained:
         return self.record["steps"] < 0.9 * PAPER_STEPS
 
 
+@dataclass(frozen=True)
 class EvaluationResults:
-    """Everything in a work directory.
+    """What an evaluation came to: everything in its work directory, or what was published of it."""
 
-    Args:
-      workdir: of an evaluation, finished or not.
-    """
+    workdir: Path
+    """Of the evaluation, finished or not; or the folder of published results."""
+    config: EvaluationConfig
+    store: Path | None
+    """Of screens and VAEs, if that is elsewhere."""
+    status: status.Status
+    played: list[Played]
+    trained: dict[str, Trained]
+    """By the job's name."""
 
-    def __init__(self, workdir: Path):
-        self.workdir = workdir
+    @classmethod
+    def of_workdir(cls, workdir: Path) -> "EvaluationResults":
         config, store = of_workdir(workdir)
-        self.config: EvaluationConfig = config
-        self.store: Path | None = store
-        self.experiments: list[Experiment] = config.experiments()
-        self.jobs: Sequence[Job] = expand(config, workdir, store)
-        self.status = status.of_jobs(self.jobs)
-        self.played = [_played(job) for job in self._done(PLAY)]
-        self.trained = {
-            job.name: Trained(job.game, job.directory, durable.read_json(job.record), _host(job))
-            for job in self._done(TRAIN)
+        now = status.of_jobs(expand(config, workdir, store))
+        done = {
+            kind: [job for job in now.jobs if job.kind == kind and job.name in now.done]
+            for kind in (PLAY, TRAIN)
         }
-        self._by_method: dict[tuple[str, str], list[Played]] = {}
-        for run in self.played:
-            self._by_method.setdefault((run.method, run.game), []).append(run)
+        trained = {
+            job.name: Trained(job.game, job.directory, durable.read_json(job.record), _host(job))
+            for job in done[TRAIN]
+        }
+        return cls(workdir, config, store, now, [_played(job) for job in done[PLAY]], trained)
 
-    def _done(self, kind: str) -> list[Job]:
-        return [job for job in self.jobs if job.kind == kind and job.name in self.status.done]
+    @classmethod
+    def published(cls, directory: Path, config: EvaluationConfig) -> "EvaluationResults":
+        """Of the results that come with the project.
+
+        Args:
+          directory: where they are.
+          config: of the evaluation they are of.
+        """
+        jobs = {job.name: job for job in expand(config, directory)}
+        lines = {_name(line): line for line in results_table.read(directory)}
+        played = [
+            Played(line.method, line.game, line.seed, jobs[name], *_record(directory, line))
+            for name, line in lines.items()
+            if name in jobs
+        ]
+        done = {run.job.name for run in played}
+        now = status.Status(list(jobs.values()), done, running={}, failed={})
+        return cls(directory, config, None, now, played, {})
+
+    @functools.cached_property
+    def experiments(self) -> list[Experiment]:
+        return self.config.experiments()
+
+    @functools.cached_property
+    def _by_method(self) -> dict[tuple[str, str], list[Played]]:
+        found: dict[tuple[str, str], list[Played]] = {}
+        for run in self.played:
+            found.setdefault((run.method, run.game), []).append(run)
+        return found
 
     @property
     def games(self) -> list[str]:
@@ -103,7 +134,7 @@ class EvaluationResults:
         """The VAE a run was played with, trained here or shipped."""
         if run.job.needs:
             return self.trained.get(run.job.needs[0])
-        return _shipped(run.game) if run.record["config"]["features"].startswith("vae") else None
+        return _shipped(run.record["config"]["features"])
 
     def of(self, experiment: Experiment) -> "ExperimentResults":
         return ExperimentResults(self, experiment)
@@ -138,20 +169,35 @@ class ExperimentResults:
 
 
 @functools.cache
-def _shipped(game: str) -> Trained | None:
-    """The VAE of a game that comes with the project; its steps are those to its best validation."""
-    try:
-        directory = models.model_directory("vae", game)
-        description = models.model_description(directory)
-        steps = (description["about"].get("validation") or {}).get("step", 0)
-    except (UserError, KeyError):
+def _shipped(features: str) -> Trained | None:
+    """The VAE that comes with the project and that features name, if they do; its steps are those to its best
+    validation."""
+    name = models.shipped_by_digest().get(features.partition(":")[2])
+    if name is None:
         return None
+    directory = models.SHIPPED / name
+    description = models.model_description(directory)
+    steps = (description["about"].get("validation") or {}).get("step", 0)
     record = {
         "steps": steps,
         "model": description["weights"]["sha256"],
         "config": description["model"],
     }
-    return Trained(game, directory, record, {})
+    return Trained(name, directory, record, {})
+
+
+def _name(line: results_table.Line) -> str:
+    return f"runs/{line.method}/{line.game}/seed-{line.seed}"
+
+
+def _record(directory: Path, line: results_table.Line) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The record and the host file of a published run, as far as its line tells."""
+    values = dataclasses.asdict(line)
+    means = {name: value for name, value in values.items() if name.startswith("mean_")}
+    identified = results_table.episode(directory, line).identified()
+    record = values | {"decisions": means, "config": configs.settings(identified)}
+    versions = {"vaeiw_jax": line.version}
+    return record, {"processor": line.processor, "seconds": line.seconds, "versions": versions}
 
 
 def _played(job: Job) -> Played:

@@ -12,7 +12,6 @@ from tqdm import tqdm
 from vaeiw_jax import durable, models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import vae
 from vaeiw_jax.inspection import decision, gathering, quality, reconstructions
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
@@ -116,9 +115,9 @@ def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
             "--checkpoint is missing: a model to look at, or --run of a game that was played with a shipped one"
         )
     features = durable.read_json(run.record)["config"]["features"]
-    for name in models.shipped_models():
-        if vae.identity(f"vae:{name}", run.game) == features:
-            return models.SHIPPED / name
+    name = models.shipped_by_digest().get(features.partition(":")[2])
+    if name is not None:
+        return models.SHIPPED / name
     raise UserError(f"{run.record} was not played with a shipped VAE; say with --checkpoint which")
 
 
