@@ -36,6 +36,7 @@ def numbers(experiment, **settings):
         ("equal_nodes", (55, 55, 55 * 10 * 4)),
         ("budget_curve", (55, 55, 55 * 5 * 2 * 8)),
         ("random", (0, 0, 55 * 10)),
+        ("table", (0, 0, 55 * 3 * 4)),
     ],
 )
 def test_each_experiment_has_as_many_jobs_as_the_paper_had_runs(experiment, expected):
@@ -184,3 +185,11 @@ def test_a_work_directory_knows_its_evaluation_and_refuses_another(tmp_path):
     more = EvaluationConfig("main", games="Pong,Breakout", runs=3)
     claim(more, tmp_path)
     assert of_workdir(tmp_path) == (more, None)
+
+
+def test_some_methods_of_an_experiment_can_be_run_alone():
+    config = EvaluationConfig("table", methods="random_play, rollout_iw_ram")
+    (experiment,) = config.experiments()
+    assert [method.name for method in experiment.methods] == ["random_play", "rollout_iw_ram"]
+    with pytest.raises(UserError, match=r"unknown method of table 'ram'"):
+        EvaluationConfig("table", methods="ram")

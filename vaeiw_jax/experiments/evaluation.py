@@ -36,6 +36,10 @@ class EvaluationConfig:
     games: str | None = field(
         default=None, metadata={"help": "games, with commas (default: those of the experiment)"}
     )
+    methods: str | None = field(
+        default=None,
+        metadata={"help": "methods, by name and with commas (default: those of the experiment)"},
+    )
     runs: int | None = field(
         default=None, metadata={"help": "runs of each game (default: as many as the paper's)"}
     )
@@ -178,9 +182,15 @@ class EvaluationConfig:
                 budget = {"budget_nodes": self.nodes[0], "budget_seconds": None}
             elif self.seconds:
                 budget = {"budget_nodes": None, "budget_seconds": self.seconds[0]}
+        names = [method.name for method in experiment.methods]
+        chosen = _split(self.methods) or names
+        for name in chosen:
+            if name not in names:
+                raise unknown(f"method of {experiment.name}", name, names)
         methods = tuple(
             method.with_settings(method.name, method.title, **budget)
             for method in experiment.methods
+            if method.name in chosen
         )
         return dataclasses.replace(
             experiment,
@@ -265,7 +275,7 @@ def _number(kind: Any, name: str, text: str) -> Any:
 
 
 FILE = "experiment.json"
-_MAY_CHANGE = ("games", "runs")  # an evaluation may grow
+_MAY_CHANGE = ("games", "methods", "runs")  # an evaluation may grow
 
 
 def claim(config: EvaluationConfig, workdir: Path, store: Path | None = None) -> None:
@@ -297,7 +307,8 @@ def of_workdir(workdir: Path) -> tuple[EvaluationConfig, Path | None]:
             f"{workdir} holds no evaluation (it has no {FILE}); begin one with launch.evaluate"
         )
     saved = durable.read_json(path, sealed=True)
-    config = configs.from_settings(EvaluationConfig, saved.get("config", {}), path)
+    # Settings that are younger than the file have their defaults, which change nothing.
+    config = configs.from_settings(EvaluationConfig, saved.get("config", {}), path, partial=True)
     store = saved.get("store")
     if store is not None and not isinstance(store, str):
         raise durable.DamagedFileError(path, f"its store is {store!r}")

@@ -64,7 +64,7 @@ class EvaluationResults:
     """What an evaluation came to: everything in its work directory, or what was published of it."""
 
     workdir: Path
-    """Of the evaluation, finished or not; or the folder of published results."""
+    """Of the evaluation, finished or not."""
     config: EvaluationConfig
     store: Path | None
     """Of screens and VAEs, if that is elsewhere."""
@@ -88,14 +88,17 @@ class EvaluationResults:
         return cls(workdir, config, store, now, [_played(job) for job in done[PLAY]], trained)
 
     @classmethod
-    def published(cls, directory: Path, config: EvaluationConfig) -> "EvaluationResults":
+    def published(
+        cls, directory: Path, config: EvaluationConfig, workdir: Path
+    ) -> "EvaluationResults":
         """Of the results that come with the project.
 
         Args:
           directory: where they are.
           config: of the evaluation they are of.
+          workdir: where runs are played again, for films.
         """
-        jobs = {job.name: job for job in expand(config, directory)}
+        jobs = {job.name: job for job in expand(config, workdir)}
         lines = {_name(line): line for line in results_table.read(directory)}
         played = [
             Played(line.method, line.game, line.seed, jobs[name], *_record(directory, line))
@@ -104,7 +107,7 @@ class EvaluationResults:
         ]
         done = {run.job.name for run in played}
         now = status.Status(list(jobs.values()), done, running={}, failed={})
-        return cls(directory, config, None, now, played, {})
+        return cls(workdir, config, None, now, played, {})
 
     @functools.cached_property
     def experiments(self) -> list[Experiment]:

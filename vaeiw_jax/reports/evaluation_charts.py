@@ -5,6 +5,7 @@ from typing import Any
 from matplotlib.colors import to_rgba
 
 from vaeiw_jax.experiments import paper
+from vaeiw_jax.experiments.catalogue import Method
 from vaeiw_jax.experiments.evaluation_results import ExperimentResults
 from vaeiw_jax.reports import charts, score_statistics
 from vaeiw_jax.reports import evaluation_summary as summary
@@ -35,7 +36,7 @@ def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
 def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None:
     """The paper's Figure 1: percent of the way from random play to a human."""
     experiment = results.experiment
-    shown = [method for method in experiment.methods if method.name != "iw"]
+    shown = [each for each in experiment.methods if each.name != "iw" and not _is_random(each)]
     bars = {method.title: summary.normalised(results.means(method.name)) for method in shown}
     percents = next(reversed(bars.values()), {})
     if len(shown) > MOST_BARS or not percents:
@@ -43,7 +44,7 @@ def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | Non
     last = experiment.methods[-1]
     others = [LIGHT.blue, LIGHT.grey, *SERIES[3:]]
     colours: list[Any] = [*others[: len(shown) - 1], LIGHT.orange]
-    if compare and experiment.paper_table:
+    if compare and experiment.paper_table and last.name in experiment.paper_columns:
         printed = paper.table(experiment.paper_table).scores[experiment.paper_columns[last.name]]
         same_games = {game: printed[game] for game in percents if game in printed}
         bars[f"{last.title} in the paper"] = summary.normalised(same_games)
@@ -66,6 +67,11 @@ def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | Non
         f"paper's Figure 1. The percentages are those of {last.title}."
     )
     return Chart(f"{experiment.name}-normalised", caption, axes)
+
+
+def _is_random(method: Method) -> bool:
+    """Whether it is the 0% of the chart."""
+    return dict(method.settings).get("planner") == "random"
 
 
 def _interquartile_means(results: ExperimentResults) -> Chart | None:

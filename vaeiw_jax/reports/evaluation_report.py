@@ -93,6 +93,7 @@ def _section(results: ExperimentResults, compare: bool) -> Section:
         evaluation_summary.nodes_table(results),
         evaluation_summary.aggregates_table(results),
         evaluation_summary.comparisons_table(results, compare),
+        evaluation_summary.costs_table(results),
     )
     tables = [score_tables.shown(scores), *(table for table in others if table.rows)]
     return Section(results.experiment, scores, tables, evaluation_charts.draw(results, compare))

@@ -67,33 +67,69 @@ def comparisons_table(results: ExperimentResults, compare: bool) -> Table:
     for other, method in itertools.combinations(experiment.methods, 2):
         share = statistics.share_won(means[method.name], means[other.name])
         paired = statistics.paired(_by_seed(results, method.name), _by_seed(results, other.name))
-        rows.append((method.title, other.title, share, paired))
+        better = _improvement(results, method.name, other.name)
+        rows.append((method.title, other.title, share, better, paired))
     if compare and experiment.paper_table:
         printed = paper.table(experiment.paper_table).scores
         for method in experiment.methods:
+            if method.name not in experiment.paper_columns:
+                continue
             rivals = {experiment.paper_columns[method.name]: f"{method.title} in the paper"}
             rivals |= {key: PRINTED_TITLES[key] for key in experiment.printed}
             for key, title in rivals.items():
                 share = statistics.share_won(means[method.name], printed[key])
-                rows.append((method.title, title, share, None))
+                rows.append((method.title, title, share, None, None))
     return Table(
         [
             *(Column("method", text=True), Column("against", text=True)),
             Column("games won", "share, ties half; 95% interval"),
             Column("won / tied / lost", "games"),
+            Column("probability of improvement", "of a run; 95% interval"),
             Column("won / tied / lost", "runs of equal seed"),
             Column("p", "Wilcoxon, over games"),
         ],
         [
             (
                 *(method, other, _percent(share.interval, 100)),
-                *(_outcomes(share), _outcomes(paired), _p_cell(paired)),
+                *(_outcomes(share), _percent(better, 100) if better else Cell("")),
+                *(_outcomes(paired), _p_cell(paired)),
             )
-            for method, other, share, paired in rows
+            for method, other, share, better, paired in rows
             if share is not None
         ],
         "Method against method",
     )
+
+
+def _improvement(results: ExperimentResults, method: str, other: str) -> Interval | None:
+    games = results.experiment.games
+    both = [(results.scores(method, game), results.scores(other, game)) for game in games]
+    both = [(ours, theirs) for ours, theirs in both if ours and theirs]
+    if not both:
+        return None
+    return statistics.probability_of_improvement(
+        [ours for ours, _ in both], [theirs for _, theirs in both]
+    )
+
+
+def costs_table(results: ExperimentResults) -> Table:
+    """What each method took: nodes, time, and nodes a second of it."""
+    rows: list[list[Value | Cell]] = []
+    for method in results.experiment.methods:
+        found = [
+            run for game in results.experiment.games for run in results.runs(method.name, game)
+        ]
+        seconds = sum(float(run.host.get("seconds", 0)) for run in found)
+        decisions = sum(run.record["actions"] for run in found)
+        nodes = sum(
+            run.record["actions"] * run.record["decisions"]["mean_new_nodes"] for run in found
+        )
+        if seconds:
+            rate = round(nodes / seconds) or None
+            rows.append([method.title, len(found), decisions, nodes / 1e6, seconds / 3600, rate])
+    columns = [Column("method", text=True), Column("runs"), Column("decisions")]
+    columns += [Column("million nodes", format=",.1f"), Column("hours on one core", format=",.1f")]
+    return Table([*columns, Column("nodes a second")], rows, "What it took")
 
 
 def _by_seed(results: ExperimentResults, method: str) -> dict[tuple[str, int], float]:

@@ -1,0 +1,233 @@
+"""The published results: what is added, what is refused, what a check finds."""
+
+import json
+import multiprocessing
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vaeiw_jax import durable, records
+from vaeiw_jax.durable import DamagedFileError
+from vaeiw_jax.experiments import evaluation_results, expansion, results_table
+from vaeiw_jax.experiments.evaluation import EvaluationConfig
+from vaeiw_jax.experiments.jobs import Job
+
+CONFIG = EvaluationConfig(
+    experiment="custom",
+    features="ram,vae:universal",
+    games="Pong,Boxing",
+    runs=2,
+    budget_nodes="3",
+    max_actions=4,
+)
+RAM, VAE = "rollout_iw_ram_3_nodes_ra", "rollout_iw_vae_universal_3_nodes_ra"
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The work directory of a small evaluation."""
+    workdir = tmp_path_factory.mktemp("evaluated")
+    for job in expansion.expand(CONFIG, workdir):
+        job.do()
+    return workdir
+
+
+@pytest.fixture
+def workdir(evaluated: Path, tmp_path: Path) -> Path:
+    shutil.copytree(evaluated, tmp_path / "work")
+    return tmp_path / "work"
+
+
+def jobs_in(workdir: Path) -> list[Job]:
+    return expansion.expand(CONFIG, workdir)
+
+
+def altered(path: Path, **entries: object) -> None:
+    """Changes a record, and what vouches for it."""
+    record = durable.read_json(path)
+    records.write(path, record | entries, durable.read_json(records.host_path(path)))
+
+
+def test_finished_runs_become_lines_and_publishing_twice_adds_nothing(workdir, tmp_path):
+    results = tmp_path / "results"
+    first = results_table.publish(results, jobs_in(workdir))
+    assert (len(first.added), first.known, first.refused) == (8, 0, {})
+    lines = results_table.read(results)
+    assert [line.key for line in lines] == [
+        (method, game, seed)
+        for method in (RAM, VAE)
+        for game in ("Boxing", "Pong")
+        for seed in (0, 1)
+    ]
+    for line, job in zip(lines, sorted(jobs_in(workdir), key=lambda job: job.name), strict=True):
+        record = json.loads(job.record.read_text())
+        assert (line.score, line.actions, line.stop) == (record["score"], 4, "action_limit")
+        assert line.mean_new_nodes == record["decisions"]["mean_new_nodes"]
+        assert results_table.episode(results, line) == job.config.episode.identified() or line.model
+    assert len({line.config for line in lines}) == len(list((results / "configs").iterdir())) == 2
+    before = (results / "runs.csv").read_bytes()
+    again = results_table.publish(results, jobs_in(workdir))
+    assert (len(again.added), again.known) == (0, 8)
+    assert (results / "runs.csv").read_bytes() == before
+
+
+def test_what_is_published_is_not_played_again_and_the_rest_is(workdir, tmp_path):
+    results, jobs = tmp_path / "results", jobs_in(workdir)
+    results_table.publish(results, [job for job in jobs if job.seed == 0])
+    assert {job.seed for job in results_table.missing(results, jobs)} == {1}
+    told = results_table.filling(results, jobs)
+    assert re.search(rf"{RAM} +2 +2 of 4 runs", told)
+
+
+def test_a_torn_record_is_refused_by_name_and_the_others_are_kept(workdir, tmp_path):
+    torn = jobs_in(workdir)[0]
+    torn.record.write_bytes(torn.record.read_bytes()[:-40])
+    publication = results_table.publish(tmp_path / "results", jobs_in(workdir))
+    assert list(publication.refused) == [torn.name]
+    assert str(torn.record) in publication.refused[torn.name]
+    assert len(results_table.read(tmp_path / "results")) == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"discount": 0.5}, "was played with discount=0.5, and rollout_iw_.* has 0.99"),
+        ({"features": "vae:abc"}, "was played with features=vae:abc"),
+    ],
+)
+def test_a_record_of_another_config_is_refused(workdir, tmp_path, change, sentence):
+    job = jobs_in(workdir)[0]
+    altered(job.record, config=durable.read_json(job.record)["config"] | change)
+    publication = results_table.publish(tmp_path / "results", [job])
+    assert not publication.added
+    with pytest.raises(Exception, match=sentence):
+        raise RuntimeError(publication.refused[job.name])
+
+
+def test_results_of_another_version_are_refused(workdir, tmp_path):
+    job = jobs_in(workdir)[0]
+    host = durable.read_json(job.host)
+    for version in ("0.1.0", "99.0"):
+        durable.write_json(job.host, host | {"versions": {"vaeiw_jax": version}})
+        publication = results_table.publish(tmp_path / "results", [job])
+        assert f"is of version {version}" in publication.refused[job.name]
+
+
+def test_a_model_nobody_ships_is_refused(workdir, tmp_path, monkeypatch):
+    monkeypatch.setattr(results_table.models, "shipped_by_digest", dict)
+    publication = results_table.publish(tmp_path / "results", jobs_in(workdir))
+    assert len(publication.added) == len(publication.refused) == 4
+    assert all("which nobody ships" in why for why in publication.refused.values())
+
+
+def test_runs_against_the_clock_are_refused(tmp_path):
+    config = EvaluationConfig(
+        "custom", features="ram", games="Pong", runs=1, budget_seconds="0.01", max_actions=2
+    )
+    (job,) = expansion.expand(config, tmp_path)
+    job.do()
+    assert "against the clock" in results_table.publish(tmp_path / "r", [job]).refused[job.name]
+
+
+def test_another_result_for_a_line_is_refused(workdir, tmp_path):
+    results, job = tmp_path / "results", jobs_in(workdir)[0]
+    results_table.publish(results, [job])
+    altered(job.record, score=12345)
+    publication = results_table.publish(results, [job])
+    assert "says score=12345, and the line of" in publication.refused[job.name]
+    assert results_table.read(results)[0].score != 12345
+
+
+def test_another_config_under_the_name_of_a_method_is_refused(workdir, tmp_path):
+    results = tmp_path / "results"
+    results_table.publish(results, jobs_in(workdir))
+    path = results / "runs.csv"
+    path.write_text(path.read_text().replace(results_table.read(results)[0].config, "another"))
+    altered_line = path.read_text().splitlines()[1]
+    path.write_text(path.read_text().replace(altered_line + "\n", ""))
+    refused = results_table.publish(results, jobs_in(workdir)).refused
+    assert any("give the method another name" in why for why in refused.values())
+
+
+def _publish(results: Path, jobs: list[Job]) -> None:
+    results_table.publish(results, jobs)
+
+
+def test_processes_that_publish_at_once_lose_nothing(workdir, tmp_path):
+    results, jobs = tmp_path / "results", jobs_in(workdir)
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=_publish, args=(results, jobs[part::4])) for part in range(4)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert len(results_table.read(results)) == 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("method,game", "game,method", "its columns are not"),
+        (",4,", ",four,", "line 2"),
+    ],
+)
+def test_a_damaged_table_is_refused(workdir, tmp_path, old, new, sentence):
+    results = tmp_path / "results"
+    results_table.publish(results, jobs_in(workdir))
+    path = results / "runs.csv"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(DamagedFileError, match=sentence):
+        results_table.read(results)
+
+
+def test_published_results_can_be_reported_like_those_of_a_work_directory(workdir, tmp_path):
+    results = tmp_path / "results"
+    results_table.publish(results, jobs_in(workdir))
+    found = evaluation_results.EvaluationResults.published(results, CONFIG, tmp_path)
+    assert len(found.played) == 8
+    (experiment,) = found.experiments
+    assert set(found.of(experiment).means(RAM)) == {"Pong", "Boxing"}
+    assert found.of(experiment).statistic(VAE, "Pong", "mean_new_nodes") > 0
+    assert found.vae_of(found.runs(VAE, "Pong")[0]).directory.name == "universal"
+    assert found.vae_of(found.runs(RAM, "Pong")[0]) is None
+
+
+def test_the_check_agrees_with_what_was_played_and_finds_a_line_that_was_altered(
+    launch, workdir, tmp_path
+):
+    results = tmp_path / "results"
+    results_table.publish(results, jobs_in(workdir))
+    flags = (f"--results={results}", "--sample=8")
+    done = launch("check_results", *flags)
+    assert done.returncode == 0, done.stderr
+    assert "8 of 8 agree" in done.stdout
+    line = results_table.read(results)[0]
+    path = results / "runs.csv"
+    path.write_text(
+        path.read_text().replace(f",{line.seed},{line.score},4,", f",{line.seed},777,4,", 1)
+    )
+    done = launch("check_results", *flags, "--seed=3")
+    assert done.returncode == 1
+    assert f"DIFFERS  {line}: score 777" in done.stdout
+    assert f"score: 777, now {line.score}" in done.stdout
+    assert "7 of 8 agree" in done.stdout
+
+
+def test_an_evaluation_publishes_as_it_goes_and_goes_on_without_its_work_directory(
+    launch, tmp_path
+):
+    flags = (*CONFIG.flags(), f"--publish_to={tmp_path / 'results'}")
+    first = launch("evaluate", *flags, "--games=Pong", f"--workdir={tmp_path / 'one'}")
+    assert first.returncode == 0, first.stderr
+    assert "4 runs in" in first.stdout
+    second = launch("evaluate", *flags, f"--workdir={tmp_path / 'two'}")
+    assert second.returncode == 0, second.stderr
+    assert "4 of 4 jobs are done" in second.stdout  # those of Boxing
+    assert "8 runs in" in second.stdout
+    status = launch("evaluate", *flags, "--status", f"--workdir={tmp_path / 'two'}")
+    assert "4 of 4 runs" in status.stdout

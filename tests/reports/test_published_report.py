@@ -1,0 +1,109 @@
+"""The page and the README's section about published results, from lines written by hand."""
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments import results_table
+from vaeiw_jax.experiments.catalogue import TABLE_METHODS
+from vaeiw_jax.experiments.evaluation import EvaluationConfig
+from vaeiw_jax.experiments.evaluation_results import EvaluationResults
+from vaeiw_jax.experiments.results_table import Line
+from vaeiw_jax.reports import published_report
+
+ROOT = Path(__file__).parent.parent.parent
+SCORES = {  # game, then method: three runs
+    "Pong": {"random_play": [-20, -21, -21], "rollout_iw_bprost": [8, 8, 8]}
+    | {"rollout_iw_ram": [0, 0, 0], "vae_iw_universal": [8, 9, 10]},
+    "Breakout": {"random_play": [1, 1, 1], "rollout_iw_bprost": [40, 50, 60]}
+    | {"rollout_iw_ram": [70, 70, 70], "vae_iw_universal": [30, 50, 40]},
+    "Freeway": {"random_play": [0, 0, 0], "rollout_iw_bprost": [4, 4, 4]}
+    | {"rollout_iw_ram": [0, 0, 0], "vae_iw_universal": [4, 4, 4]},
+}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("results")
+    config = EvaluationConfig("table")
+    for method in TABLE_METHODS:
+        settings = results_table._without_game(config.episode(method, "Pong"))
+        durable.write_json(directory / "configs" / f"{method.name}.json", settings)
+    zeros = {f.name: 0.0 for f in dataclasses.fields(Line) if f.name.startswith("mean_")}
+    lines = [
+        Line(
+            *(method, game, seed, score, 1000, 15_000, "game_over", 0),
+            **zeros | {"mean_new_nodes": 100.0},
+            **{"config": method, "model": "", "version": "0.2.0"},
+            **{"processor": "Abacus", "seconds": 360.0},
+        )
+        for game, methods in SCORES.items()
+        for method, scores in methods.items()
+        for seed, score in enumerate(scores)
+    ]
+    with (directory / "runs.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(f.name for f in dataclasses.fields(Line))
+        writer.writerows(map(dataclasses.astuple, lines))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def results(directory: Path) -> EvaluationResults:
+    config = EvaluationConfig("table", games=",".join(SCORES))
+    return EvaluationResults.published(directory, config, directory / "work")
+
+
+def test_the_page_has_hand_worked_numbers(results, directory):
+    page = published_report.write(results, directory).read_text()
+    assert "36 of 36 runs, in 3 games" in page
+    assert (directory / "scores.png").stat().st_size > 10_000
+    # VAE-IW wins Pong, loses Breakout and ties in Freeway against B-PROST.
+    row = next(
+        line for line in page.splitlines() if line.startswith("| VAE-IW | RolloutIW B-PROST |")
+    )
+    cells = [cell.strip() for cell in row.split("|")]
+    assert cells[3].startswith("50% (")
+    assert cells[4] == "1 / 1 / 1"
+    # Of nine pairs of runs each, it wins 7.5 in Pong, 2 in Breakout and 4.5 in Freeway.
+    assert cells[5].startswith(f"{round(100 * (7.5 + 2 + 4.5) / 27)}% (")
+    # 12 runs of 1,000 decisions, 100 nodes and six minutes each are three of each method.
+    assert "| VAE-IW | 9 | 9,000 | 0.9 | 0.9 | 278 |" in page
+    assert "| Breakout | 31.8 | 1 ± 0 | 50 ± 5.8 |" in page
+    assert "| 45.7 |" in next(line for line in page.splitlines() if line.startswith("| Breakout"))
+
+
+def test_the_section_says_who_is_best_and_by_how_much(results):
+    section = published_report.section(results)
+    assert "| VAE-IW | 2 |" in section  # Pong, and Freeway with B-PROST
+    assert "| RolloutIW B-PROST | 1 |" in section
+    assert "| RolloutIW RAM | 1 |" in section
+    assert "1 of 3 games won, 1 tied, 1 lost: 50%, with 95% confidence" in section
+
+
+def test_a_readme_has_its_section_replaced_and_the_rest_left_alone(results, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n\n{published_report.BEGIN}\nold\n{published_report.END}\n\nafter\n")
+    for _ in range(2):
+        published_report.insert(readme, published_report.section(results))
+        text = readme.read_text()
+        assert text.startswith("before\n\n<!--")
+        assert text.endswith("-->\n\nafter\n")
+        assert "old" not in text
+        assert text.count("1 of 3 games won") == 1
+    readme.write_text("no place")
+    with pytest.raises(UserError, match="has no place for results"):
+        published_report.insert(readme, published_report.section(results))
+
+
+def test_what_the_repository_says_is_what_its_results_say(tmp_path):
+    directory = ROOT / "docs" / "results"
+    results = EvaluationResults.published(directory, EvaluationConfig("table"), tmp_path)
+    assert published_report.section(results).strip() in (ROOT / "README.md").read_text()
+    shown = (directory / "README.md").read_text()
+    (tmp_path / "runs.csv").write_bytes((directory / "runs.csv").read_bytes())
+    assert published_report.write(results, tmp_path).read_text() == shown

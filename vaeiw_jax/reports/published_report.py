@@ -1,0 +1,95 @@
+"""The results that come with the project, told: a page beside them, and the section of the README about them."""
+
+from pathlib import Path
+from typing import Any
+
+from vaeiw_jax import durable
+from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments.evaluation_results import EvaluationResults, ExperimentResults
+from vaeiw_jax.reports import evaluation_charts, evaluation_summary, score_statistics, score_tables
+from vaeiw_jax.reports.pages import render
+from vaeiw_jax.reports.score_statistics import Share
+from vaeiw_jax.reports.tables import Column, Table
+
+PAGE, PLOT = "README.md", "scores.png"
+BEGIN, END = "<!-- results: made by launch.report --results -->", "<!-- end of results -->"
+LEARNED, HAND_MADE = "vae_iw_universal", "rollout_iw_bprost"
+
+
+def write(results: EvaluationResults, directory: Path) -> Path:
+    """Writes the page and its plot into the folder of the results; returns the page."""
+    table = _table(results)
+    charts = evaluation_charts.draw(table, compare=False)
+    for chart in charts[:1]:
+        durable.write_bytes(directory / PLOT, chart.png())
+    scores = score_tables.shown(score_tables.of_experiment(table, compare=True))
+    page = directory / PAGE
+    values = _values(table) | {"scores": scores, "charted": bool(charts)}
+    durable.write_bytes(page, render("published.md", **values).encode())
+    return page
+
+
+def section(results: EvaluationResults) -> str:
+    """What the README says of the results, between its two marks."""
+    return render("published_section.md", begin=BEGIN, end=END, **_values(_table(results)))
+
+
+def insert(readme: Path, text: str) -> None:
+    """Puts the section in place of the one that a README has."""
+    before, found, rest = readme.read_text().partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not found or not ended:
+        raise UserError(f"{readme} has no place for results: {BEGIN} and, below it, {END}")
+    durable.write_bytes(readme, (before + text.strip() + after).encode())
+
+
+def _table(results: EvaluationResults) -> ExperimentResults:
+    (experiment,) = results.experiments
+    return results.of(experiment)
+
+
+def _values(results: ExperimentResults) -> dict[str, Any]:
+    """For both templates."""
+    experiment, status = results.experiment, results.evaluation.status
+    means = {method.name: results.means(method.name) for method in experiment.methods}
+    share = score_statistics.share_won(means.get(LEARNED, {}), means.get(HAND_MADE, {}))
+    return {
+        "experiment": experiment,
+        "played": len(status.done),
+        "wanted": len(status.jobs),
+        "games": len({run.game for run in results.evaluation.played}),
+        "summary": _summary(results),
+        "comparisons": evaluation_summary.comparisons_table(results, compare=False),
+        "costs": evaluation_summary.costs_table(results),
+        "share": share,
+        "share_text": _share_text(share) if share else "",
+    }
+
+
+def _share_text(share: Share) -> str:
+    low, high = (round(100 * end) for end in (share.interval.low, share.interval.high))
+    games = share.won + share.tied + share.lost
+    return (
+        f"{share.won} of {games} games won, {share.tied} tied, {share.lost} lost: "
+        f"{round(100 * share.interval.value)}%, with 95% confidence {low}% to {high}%"
+    )
+
+
+def _summary(results: ExperimentResults) -> Table:
+    """A row for each method: the games it is best in, and the mean of the middle half."""
+    scores = score_tables.of_experiment(results, compare=False)
+    best = {each.key: each.counts.get(score_tables.BEST) for each in scores.methods}
+    above = {each.key: each.counts.get(score_tables.ABOVE_HUMAN) for each in scores.methods}
+    aggregates = {row[0]: row[3] for row in evaluation_summary.aggregates_table(results).rows}
+    compared = scores.compared_games[score_tables.OURS]
+    columns = [
+        Column("method", text=True),
+        Column("best in", f"of {compared} games"),
+        Column("above human", f"of {compared} games"),
+        Column("interquartile mean", "human-normalised, 95% interval"),
+    ]
+    rows = [
+        [each.title, best.get(each.name), above.get(each.name), aggregates.get(each.title)]
+        for each in results.experiment.methods
+    ]
+    return Table(columns, rows)
