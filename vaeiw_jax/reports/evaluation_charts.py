@@ -22,7 +22,7 @@ def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
         return []
     expanded, longest = "expanded nodes a decision", "longest rollout of a decision"
     candidates = (
-        _normalised_scores(results, compare),
+        normalised_scores(results, compare),
         _interquartile_means(results),
         _game_statistic(results, "mean_expanded_nodes", expanded, "Figure 2"),
         _game_statistic(results, "mean_max_rollout_length", longest, "Figure 3"),
@@ -33,7 +33,7 @@ def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
 
 
 @charts.styled
-def _normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None:
+def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None:
     """The paper's Figure 1: percent of the way from random play to a human."""
     experiment = results.experiment
     shown = [each for each in experiment.methods if each.name != "iw" and not _is_random(each)]

@@ -19,12 +19,11 @@ LEARNED, HAND_MADE = "vae_iw_universal", "rollout_iw_bprost"
 def write(results: EvaluationResults, directory: Path) -> Path:
     """Writes the page and its plot into the folder of the results; returns the page."""
     table = _table(results)
-    charts = evaluation_charts.draw(table, compare=False)
-    for chart in charts[:1]:
+    if chart := evaluation_charts.normalised_scores(table, compare=False):
         durable.write_bytes(directory / PLOT, chart.png())
     scores = score_tables.shown(score_tables.of_experiment(table, compare=True))
     page = directory / PAGE
-    values = _values(table) | {"scores": scores, "charted": bool(charts)}
+    values = _values(table) | {"scores": scores}
     durable.write_bytes(page, render("published.md", **values).encode())
     return page
 
@@ -55,6 +54,7 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
     share = score_statistics.share_won(means.get(LEARNED, {}), means.get(HAND_MADE, {}))
     return {
         "experiment": experiment,
+        "charted": bool(means[experiment.methods[-1].name]),
         "played": len(status.done),
         "wanted": len(status.jobs),
         "games": len({run.game for run in results.evaluation.played}),
