@@ -44,7 +44,7 @@ def main() -> None:
     workdir = Path(_WORKDIR.value)
     measurements = Measurements(workdir, again=_AGAIN.value)
     for name in names:
-        SUITES[name].measure(config, workdir, measurements)
+        SUITES[name].measure(config, measurements)
         print(f"\n{benchmark_report.to_markdown(name, measurements)}\n", flush=True)
     picture = benchmark_report.draw(measurements, workdir)
     print(f"written: {measurements.path}\npicture: {picture}")

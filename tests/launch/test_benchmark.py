@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from tests.features.test_vae import variables_of
-from vaeiw_jax import models
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae.config import ModelConfig
 
 TINY = (
     "--games=Pong",
@@ -23,22 +20,11 @@ TINY = (
 )
 
 
-@pytest.fixture(scope="module")
-def workdir(tmp_path_factory):
-    """A work directory in which the VAE of Pong was trained before."""
-    directory = tmp_path_factory.mktemp("benchmark")
-    model = ModelConfig()
-    kept = directory / "vaes" / "Pong"
-    models.save_model(kept / "vae" / "model", model, variables_of(model), {"game": "Pong"})
-    (kept / "done").touch()
-    return directory
-
-
-def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, workdir):
+def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, tmp_path):
     suites = "--suite=planner,features,scaling"
-    done = launch("benchmark", suites, f"--workdir={workdir}", *TINY)
+    done = launch("benchmark", suites, f"--workdir={tmp_path}", *TINY)
     assert done.returncode == 0, done.stderr
-    results = json.loads((workdir / "benchmark.json").read_text())
+    results = json.loads((tmp_path / "benchmark.json").read_text())
     planner = results["planner"]
     assert set(planner) == {"rates", "bprost", "growth", "memory", "start"}
     rates = planner["rates"]["Pong"]
@@ -52,7 +38,7 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, wo
     assert encoders["patches"]["1"] > 0
     assert set(encoders["xla"]) == {"1", "2", "4", "8", "16"}
     assert "| VAE-IW, one emulator, of the emulator bound | 0.60 | 0.95 |" in done.stdout
-    assert (workdir / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_was_measured_is_not_measured_again_unless_asked_for(tmp_path):

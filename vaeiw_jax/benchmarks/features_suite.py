@@ -5,7 +5,6 @@ depends on the screens before; and `xla` in batches, for what it costs depends o
 """
 
 import time
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,7 +13,6 @@ from tqdm import tqdm
 
 from vaeiw_jax import features
 from vaeiw_jax.atari import AtariConfig, Snapshot
-from vaeiw_jax.benchmarks import vaes
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements, geometric_mean
 from vaeiw_jax.features import FeaturesConfig, FeatureSetEntry, Setting, encoders
@@ -29,30 +27,25 @@ XLA_BATCHES = 4
 """Batches of the largest size that `xla` is timed with."""
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
+def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """Measures the games that are not in the results yet."""
     with tqdm(results.missing(SUITE, PART, config.game_names), desc=SUITE, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
-            shipped_or_trained, origin = vaes.find_or_train(game, workdir / "vaes")
             pairs = _lookahead(game, config.decisions)
-            sets = {
-                entry.name: shipped_or_trained if entry.takes_directory else entry.name
-                for entry in _sets()
-            }
-            measured = {name: _milliseconds(game, which, pairs) for name, which in sets.items()}
-            results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": origin})
-    _measure_encoders(config, workdir, results)
+            measured = {entry.name: _milliseconds(game, entry.name, pairs) for entry in _sets()}
+            model = model_directory("vae", game).name
+            results.put(SUITE, PART, game, measured | {"screens": len(pairs), "vae origin": model})
+    _measure_encoders(config, results)
 
 
-def _measure_encoders(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
+def _measure_encoders(config: BenchmarkConfig, results: Measurements) -> None:
     """Milliseconds per new screen of both encoders, `xla` with every batch size it is compiled for."""
     with tqdm(results.missing(SUITE, ENCODERS, config.game_names), ENCODERS, unit=" games") as bar:
         for game in bar:
             bar.set_postfix_str(game)
-            name, _ = vaes.find_or_train(game, workdir / "vaes")
             screens = np.stack([seen.screen for seen, _ in _lookahead(game, config.decisions)])
-            model, variables = load_model(model_directory(name, game))
+            model, variables = load_model(model_directory("vae", game))
             arguments = model, variables, screens[0].shape, codes.edges(model)
             some = screens[: encoders.BATCH_SIZES[-1] * XLA_BATCHES]
             xla = encoders.XLAEncoder(*arguments)

@@ -10,18 +10,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from vaeiw_jax.benchmarks import vaes
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.machine_load import MachineLoad
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.cores import usable_cores
+from vaeiw_jax.models import model_directory
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 
@@ -53,7 +52,7 @@ def setups(game: str, vae: str) -> dict[str, Setup]:
     }
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
+def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """Measures the parts asked for that are not in the results yet, game by game."""
     parts: dict[str, Callable[[BenchmarkConfig, str, str], dict[str, Any]]] = {
         "rates": _rates,
@@ -70,10 +69,10 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
     with tqdm(wanted, unit=" measurements", desc="planner") as bar:
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
-            vae, origin = vaes.find_or_train(game, workdir / "vaes")
             load = MachineLoad()
-            measured = parts[part](config, game, vae)
-            results.put(SUITE, part, game, measured | {"vae": origin, "others": load.by_others()})
+            measured = parts[part](config, game, "vae")
+            model = model_directory("vae", game).name
+            results.put(SUITE, part, game, measured | {"vae": model, "others": load.by_others()})
 
 
 def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:

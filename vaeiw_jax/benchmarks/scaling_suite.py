@@ -2,22 +2,22 @@
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from vaeiw_jax.benchmarks import planner_suite, vaes
+from vaeiw_jax.benchmarks import planner_suite
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.cores import usable_cores
+from vaeiw_jax.models import model_directory
 
 SUITE = "scaling"
 SECONDS = (0.1, 0.5, 2.0, 8.0, 32.0)
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
+def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """Measures what is not in the results yet: emulators and rollouts first, then budgets."""
     wanted = [
         (part, game)
@@ -27,9 +27,8 @@ def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> No
     with tqdm(wanted, desc=SUITE, unit=" measurements") as bar:
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
-            vae, origin = vaes.find_or_train(game, workdir / "vaes")
-            measured = (_emulators if part == "emulators" else _budgets)(config, game, vae)
-            results.put(SUITE, part, game, measured | {"vae": origin})
+            measured = (_emulators if part == "emulators" else _budgets)(config, game, "vae")
+            results.put(SUITE, part, game, measured | {"vae": model_directory("vae", game).name})
 
 
 def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:

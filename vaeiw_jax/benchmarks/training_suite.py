@@ -4,7 +4,6 @@ import dataclasses
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -22,7 +21,7 @@ SUITE, PART = "train", "seconds"
 JAX, TORCH, CHANNELS_LAST = "jax", "PyTorch", "PyTorch, channels last"
 
 
-def measure(config: BenchmarkConfig, workdir: Path, results: Measurements) -> None:
+def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """One step of Adam in JAX and in PyTorch, whose layout of images is tried both setups."""
     name = f"{config.model.latent}, batch {config.batch_size}"
     if not results.missing(SUITE, PART, [name]):

@@ -36,8 +36,8 @@ class Played:
 
     @property
     def capped(self) -> bool:
-        """Whether it was still going on when it reached the limit on actions."""
-        return self.record["stop"] == "action_limit"
+        """Whether it was still going on when it reached the limit on actions or emulator frames."""
+        return self.record["stop"] in ("action_limit", "frame_limit")
 
     @property
     def config(self) -> EpisodeConfig:
