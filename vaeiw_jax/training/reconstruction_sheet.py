@@ -94,7 +94,6 @@ def draw_games(excess: Mapping[str, float], title: str) -> np.ndarray:
     axis = sheet.axes(190, 80, 760, 18 * len(games))
     axis.barh(games, [excess[game] for game in games], color="#4c72b0", height=0.7)
     axis.set_ylim(-0.6, len(games) - 0.4)
-    axis.set_xscale("log")
     axis.set_title(title, size=15, color=_INK, pad=12, loc="left")
     axis.set_xlabel("nats a frame above the entropy of the frame itself", size=12, color=_FAINT)
     axis.tick_params(labelsize=10, colors=_FAINT)
