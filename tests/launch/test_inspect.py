@@ -64,10 +64,23 @@ def test_what_cannot_be_looked_at_is_refused_in_a_sentence(launch, model, tmp_pa
     given = (f"--checkpoint={model}", f"--screens={tmp_path / 'frames'}")
     said = refusal(launch("inspect", *given, f"--workdir={tmp_path / 'inside'}"))
     assert "frames of Breakout, and the model was trained on Pong" in said
-    assert "--checkpoint is missing" in refusal(launch("inspect"))
+    assert "--workdir is missing" in refusal(launch("inspect"))
+    assert "--checkpoint is missing" in refusal(launch("inspect", f"--workdir={tmp_path / 'in'}"))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs /proc, where not even root may write")
 def test_a_work_directory_that_cannot_be_written_is_said_at_once(launch, model):
     said = refusal(launch("inspect", f"--checkpoint={model}", "--workdir=/proc/inside"))
     assert "/proc/inside" in said
+
+
+def test_the_shipped_model_that_a_run_was_played_with_is_found(launch, tmp_path):
+    run = ("--game=kangaroo", "--budget_nodes=5", "--max_actions=3", f"--workdir={tmp_path}")
+    played = launch("play", *run)
+    assert played.returncode == 0, played.stderr
+    assert "features: the universal VAE in" in played.stdout
+    looked = ("--num_screens=9", "--shown_screens=2", f"--workdir={tmp_path / 'inside'}")
+    done = launch("inspect", f"--run={tmp_path}", "--fresh_tree", *looked)
+    assert done.returncode == 0, done.stderr
+    assert "4,500 features over 9 frames of Kangaroo" in done.stdout
+    assert "Inside a VAE of 91 games" in (tmp_path / "inside" / "index.html").read_text()
