@@ -41,7 +41,7 @@ class Played:
 
     @property
     def config(self) -> EpisodeConfig:
-        return configs.from_settings(EpisodeConfig, self.record["config"])
+        return configs.from_settings(EpisodeConfig, self.record["config"], partial=True)
 
 
 @dataclass(frozen=True)

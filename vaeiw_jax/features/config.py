@@ -8,6 +8,7 @@ import numpy as np
 from vaeiw_jax.errors import UserError, unknown
 
 ENCODERS = ("auto", "xla", "patches")
+LITERALS = TRUE, EITHER, UNUSUAL = "true", "either", "unusual"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,19 @@ class FeaturesConfig:
     quantisation_bits: int = field(
         default=4, metadata={"help": "vae, Gaussian: bits that number the bin of a latent's mean"}
     )
+    literals: str = field(
+        default="true",
+        metadata={
+            "help": "vae: what of a bit is an atom: true: that it is true, as in the paper; either: its value; "
+            "unusual: that it is not as it mostly is in random play of the game"
+        },
+    )
+    changes: bool = field(
+        default=False,
+        metadata={
+            "help": "vae: atoms also for bits that were switched on, or off, since the parent's screen"
+        },
+    )
     encoder: str = field(
         default="auto",
         metadata={
@@ -47,6 +61,8 @@ class FeaturesConfig:
     def __post_init__(self) -> None:
         if self.encoder not in ENCODERS:
             raise unknown("encoder", self.encoder, ENCODERS)
+        if self.literals not in LITERALS:
+            raise unknown("literals", self.literals, LITERALS)
         if not 0 < self.threshold < 1:
             raise UserError(f"threshold must be above 0 and below 1, not {self.threshold}")
         if not 1 <= self.quantisation_bits <= 8:
@@ -65,3 +81,5 @@ class Setting(NamedTuple):
     screen_shape: tuple[int, int]
     background: np.ndarray | None = None
     """int16[height, width]: the colour a pixel never left, -1 where it did; None if screens are not masked."""
+    typical: np.ndarray | None = None
+    """uint8[n, height, width]: what random play shows; None if nothing depends on it."""

@@ -132,6 +132,11 @@ def check(config: FeaturesConfig) -> None:
             f"an encoder changes nothing for --features={config.features}; "
             "leave --encoder out, or use --features=vae"
         )
+    if (config.literals != FeaturesConfig.literals or config.changes) and not entry.takes_directory:
+        raise UserError(
+            f"literals and changes are for learned features, not for --features={config.features}; "
+            "leave them out, or use --features=vae"
+        )
     if entry.check is not None:
         _function(entry.check)(config)
 

@@ -21,8 +21,9 @@ import numpy as np
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import encoders
-from vaeiw_jax.features.config import FeaturesConfig, Setting
+from vaeiw_jax.features.config import UNUSUAL, FeaturesConfig, Setting
 from vaeiw_jax.features.encoders import ENCODERS, ScreenEncoder
+from vaeiw_jax.features.literals import Literals, usual_values
 from vaeiw_jax.features.numba_compilation import read_only
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
@@ -49,6 +50,7 @@ class VAEFeatures:
 
     def __init__(self, config: FeaturesConfig, setting: Setting):
         directory = model_directory(config.features, setting.game)
+        self._config = config
         self._model, variables = models.load_model(directory)
         self._warn_of_another_game(directory, setting.game)
         if config.sample_features and self._model.latent_kind != "bernoulli":
@@ -56,13 +58,40 @@ class VAEFeatures:
                 "sample_features needs Bernoulli latents, and this model's are Gaussian"
             )
         self._sampled = config.sample_features
-        self.num_features = codes.num_features(self._model, config.quantisation_bits)
+        self._num_bits = codes.num_features(self._model, config.quantisation_bits)
         self._word = np.uint64 if math.prod(setting.screen_shape) % 8 == 0 else np.uint8
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._cache_lock = threading.Lock()
         edges = codes.edges(self._model, config.threshold, config.quantisation_bits)
         encoder = ENCODERS[encoders.resolved(config.encoder)]
         self._encoder: ScreenEncoder = encoder(self._model, variables, setting.screen_shape, edges)
+        self._literals = Literals(
+            self._num_bits, config.literals, config.changes, self._usual(config, setting)
+        )
+
+    def _usual(self, config: FeaturesConfig, setting: Setting) -> np.ndarray | None:
+        if config.literals != UNUSUAL:
+            return None
+        if setting.typical is None:
+            raise UserError("literals=unusual needs screens of the game, to know what is usual")
+        screens = {self._digest(screen): screen for screen in setting.typical}
+        codes_of = dict(zip(screens, self._encode(screens), strict=True))
+        return usual_values(
+            np.stack([codes_of[self._digest(screen)] for screen in setting.typical])
+        )
+
+    @property
+    def num_features(self) -> int:
+        return self._literals.num_features
+
+    @property
+    def usual(self) -> np.ndarray | None:
+        """The code of usual values, packed, if atoms depend on it. A run that goes on has those it began with."""
+        return self._literals.usual if self._config.literals == UNUSUAL else None
+
+    @usual.setter
+    def usual(self, code: np.ndarray) -> None:
+        self._literals.usual = code
 
     @staticmethod
     def _warn_of_another_game(directory: Path, game: str) -> None:
@@ -71,14 +100,17 @@ class VAEFeatures:
             warnings.warn(f"{directory} was trained on {games[0]}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
+        before = self._code(previous) if self._config.changes and previous is not None else None
+        return self._literals.atoms(self._code(seen), before)
+
+    def _code(self, seen: Seen) -> np.ndarray:
+        """uint8[ceil(bits / 8)]: what the encoder makes of a screen."""
         digest = self._digest(seen.screen)
         with self._cache_lock:
             packed = self._cache.get(digest)
             if packed is not None:
                 self._cache.move_to_end(digest)
-        if packed is None:
-            packed = self._encode({digest: seen.screen})[0]
-        return _true_features(packed, self.num_features)
+        return self._encode({digest: seen.screen})[0] if packed is None else packed
 
     @property
     def prefetch(self) -> Callable[[Iterable[Seen]], None] | None:
@@ -101,7 +133,7 @@ class VAEFeatures:
         return digest.tobytes()
 
     def _encode(self, screens: dict[bytes, np.ndarray]) -> np.ndarray:
-        """The packed features of screens, by digest, which are kept: uint8[n, ceil(num_features / 8)]."""
+        """The packed bits of screens, by digest, which are kept: uint8[n, ceil(bits / 8)]."""
         draws = None
         if self._sampled:  # with a generator that is the screen's own
             generators = [np.random.default_rng(int.from_bytes(digest)) for digest in screens]
@@ -126,17 +158,6 @@ def _digest(words):  # type: ignore[no-untyped-def]
             mixed = (lanes[lane] ^ np.uint64(words[i])) * _MULTIPLIERS[lane]
             lanes[lane] = mixed ^ mixed >> np.uint64(29)
     return lanes
-
-
-@numba.njit(cache=True, nogil=True)
-def _true_features(packed, number):  # type: ignore[no-untyped-def]
-    """The places, int32[n], of the ones among the first `number` bits that `np.packbits` packed."""
-    places = np.empty(number + 1, np.int32)
-    found = 0
-    for i in range(number):
-        places[found] = i
-        found += packed[i >> 3] >> (7 - (i & 7)) & 1
-    return places[:found].copy()
 
 
 def origin(config: FeaturesConfig, game: str) -> str:

@@ -105,7 +105,9 @@ def replan(
     """
     record = durable.read_json(run.record)
     recorded = durable.read_arrays(run.decisions)
-    played = configs.from_settings(EpisodeConfig, record.get("config", {}), run.record)
+    played = configs.from_settings(
+        EpisodeConfig, record.get("config", {}), run.record, partial=True
+    )
     _require_registered(played, run)
     config = _with_model(played, model, run)
     number = _chosen(number, recorded, run)

@@ -11,6 +11,7 @@ from vaeiw_jax import atari, configs
 from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, registry
+from vaeiw_jax.features.config import UNUSUAL
 from vaeiw_jax.planning import (
     PlainWorld,
     Planner,
@@ -134,6 +135,9 @@ class Episode(PlannedEpisode):
         self.background = (
             _background(self.simulator, background_rng) if config.features.background_mask else None
         )
+        unusual = config.features.literals == UNUSUAL
+        self._typical = _random_screens(self.simulator, background_rng) if unusual else None
+        self._chosen: FeatureSet | None = None
         start = self.simulator.start(start_rng)
         self._first_frame = start.frame
         self._prefetch: Prefetch | None = None
@@ -153,9 +157,14 @@ class Episode(PlannedEpisode):
     def _features(self, given: FeatureSet | None) -> tuple[int, Atoms]:
         if not self.config.planner.search.looks_ahead:
             return 0, lambda snapshot, previous: np.zeros(0, np.int32)
-        setting = Setting(self.config.atari.game, self.simulator.screen_shape, self.background)
-        chosen = given if given is not None else registry.create(self.config.features, setting)
+        if given is not None:
+            chosen = given
+        else:
+            shape = self.simulator.screen_shape
+            setting = Setting(self.config.atari.game, shape, self.background, self._typical)
+            chosen = registry.create(self.config.features, setting)
         self._prefetch = getattr(chosen, "prefetch", None)
+        self._chosen = chosen
         return chosen.num_features, chosen.atoms
 
     def _world(self, atoms: Atoms, emulators: int) -> World:
@@ -201,8 +210,9 @@ class Episode(PlannedEpisode):
         }
 
     def decisions(self) -> dict[str, np.ndarray]:
-        arrays = super().decisions()
-        return arrays if self.background is None else arrays | {"background": self.background}
+        frozen = {"background": self.background, "usual": getattr(self._chosen, "usual", None)}
+        known = {name: array for name, array in frozen.items() if array is not None}
+        return super().decisions() | known
 
     def save(self) -> dict[str, np.ndarray]:
         """All the rest of the episode depends on."""
@@ -223,6 +233,8 @@ class Episode(PlannedEpisode):
             {name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)}
             for prefix in ("decisions.", "planner.", "snapshots.")
         )
+        if "usual" in decisions:
+            self._chosen.usual = decisions["usual"]  # type: ignore[union-attr]
         self.actions = decisions["actions"].tolist()
         self.rewards = decisions["rewards"].tolist()
         columns = [decisions[name].tolist() for name in Statistics.names()]

@@ -21,7 +21,7 @@ def verify(run: Run, tell: Tell = silent) -> tuple[EpisodeConfig, dict[str, Any]
     record = runs.read_record(run)
     if record is None:
         raise UserError(f"there is no finished run {run.record}")
-    config = configs.from_settings(EpisodeConfig, record["config"], run.record)
+    config = configs.from_settings(EpisodeConfig, record["config"], run.record, partial=True)
     actions = _actions(run)
     score = 0.0
     for done, (transition, _) in enumerate(replay(config, run.seed, actions), start=1):
