@@ -21,7 +21,8 @@ from vaeiw_jax.models import save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training import loop, metrics
-from vaeiw_jax.training.loop import TrainConfig, Trainer
+from vaeiw_jax.training.loop import TrainConfig
+from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import elbo, latents, sampling, steps
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE

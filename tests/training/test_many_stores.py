@@ -11,8 +11,9 @@ from tests.random_play import random_screens
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
-from vaeiw_jax.training import loop, metrics
-from vaeiw_jax.training.loop import TrainConfig, Trainer
+from vaeiw_jax.training import loop, metrics, trainer
+from vaeiw_jax.training.loop import TrainConfig
+from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import steps
 
 FLAGS = ("--epochs=1", "--batch_size=4", "--picture_every=0", "--validation_share=0.2")
@@ -65,7 +66,7 @@ def test_what_cannot_be_trained_on_together_is_said_in_a_sentence(
 def test_a_store_of_one_screen_is_refused() -> None:
     few = ScreenSet(("Pong", "Alien"), (20, 1), random_screens("pong", 21))
     with pytest.raises(UserError, match="there is 1 screen of Alien"):
-        loop.split(TrainConfig(screens=""), few)
+        trainer.split(TrainConfig(screens=""), few)
 
 
 def test_every_game_is_validated_as_if_alone(stores: Path) -> None:

@@ -14,7 +14,8 @@ from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing.screen_store import ScreenSet
-from vaeiw_jax.training.loop import TrainConfig, Trainer
+from vaeiw_jax.training.loop import TrainConfig
+from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import steps
 
 SUITE, PART = "train", "seconds"
