@@ -37,7 +37,7 @@ _COLLECT_NODES = flags.DEFINE_integer(
     None,
     "nodes a decision while collecting (default: the budget that games are played with)",
 )
-command.define_flags(PipelineConfig, exclude=("screens",))
+command.define_flags(PipelineConfig, exclude=("screens", "leave_out"))
 flags.adopt_module_key_flags(play_flags)
 
 _UNITS = {COLLECT: "screens", TRAIN: "steps", PLAY: "actions"}
@@ -46,7 +46,7 @@ _UNITS = {COLLECT: "screens", TRAIN: "steps", PLAY: "actions"}
 def read_config() -> PipelineConfig:
     """The preset, changed by the flags that were given."""
     game = command.read_flags(AtariConfig).game
-    given = command.given_flags(configs.names(PipelineConfig) - {"game", "screens"})
+    given = command.given_flags(configs.names(PipelineConfig) - {"game", "screens", "leave_out"})
     return pipeline.configure(
         game, _PRESET.value, play_flags.PROTOCOL.value, _COLLECT_NODES.value, **given
     )

@@ -63,6 +63,14 @@ def test_what_cannot_be_trained_on_together_is_said_in_a_sentence(
         screen_store.load_all(" , ")
 
 
+def test_games_can_be_left_out(stores: Path) -> None:
+    assert screen_store.load_all(str(stores), ["Alien"]).games == ("Pong",)
+    with pytest.raises(UserError, match="unknown game to leave out 'Alein'"):
+        screen_store.load_all(str(stores), ["Alein"])
+    with pytest.raises(UserError, match="every game is left out"):
+        screen_store.load_all(str(stores), ["Alien", "Pong"])
+
+
 def test_a_store_of_one_screen_is_refused() -> None:
     few = ScreenSet(("Pong", "Alien"), (20, 1), random_screens("pong", 21))
     with pytest.raises(UserError, match="there is 1 screen of Alien"):

@@ -36,7 +36,7 @@ from vaeiw_jax.vae.steps import TrainConfig
 SEEDS_APART = 1000
 """Iterations collect with seeds that far apart, and away from those they play with."""
 
-_OWN_BY_ITERATION = ("screens",)
+_OWN_BY_ITERATION = ("screens", "leave_out")
 """Settings of training that each iteration has of its own; `start_from` is that of the first."""
 
 _ONLY_TIME = ("emulators", "save_seconds", "steps_per_call", "checkpoint_every", "keep")

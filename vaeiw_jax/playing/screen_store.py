@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from vaeiw_jax import durable
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.frames import GREY, RGB
 
 MANIFEST = "manifest.json"
@@ -106,12 +106,13 @@ def load(directory: Path) -> ScreenSet:
     return _load_stores([directory])
 
 
-def load_all(given: str) -> ScreenSet:
+def load_all(given: str, leave_out: Sequence[str] = ()) -> ScreenSet:
     """Reads what `--screens` names.
 
     Args:
       given: one or more folders, with commas between them: screen stores, or folders that hold one per game; or a
         single folder of PNG files.
+      leave_out: games whose stores are not read.
     """
     folders = [Path(part.strip()) for part in given.split(",") if part.strip()]
     stores = {folder: _stores_in(folder) for folder in folders}
@@ -122,7 +123,7 @@ def load_all(given: str) -> ScreenSet:
             raise UserError(f"{folder} holds no screen store; collect screens into it first")
     if not stores:
         raise UserError(f"--screens names no folder, being {given!r}")
-    return _load_stores([store for inside in stores.values() for store in inside])
+    return _load_stores([store for inside in stores.values() for store in inside], leave_out)
 
 
 def _stores_in(folder: Path) -> list[Path]:
@@ -132,9 +133,18 @@ def _stores_in(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
 
 
-def _load_stores(stores: Sequence[Path]) -> ScreenSet:
+def _load_stores(stores: Sequence[Path], leave_out: Sequence[str] = ()) -> ScreenSet:
     """Reads stores into one array, which is all the memory it takes."""
     manifests = {store: _read_manifest(store) for store in stores}
+    games = [manifest["game"] for manifest in manifests.values()]
+    for game in leave_out:
+        if game not in games:
+            raise unknown("game to leave out", game, games)
+    if leave_out:
+        manifests = {s: m for s, m in manifests.items() if m["game"] not in leave_out}
+        stores = list(manifests)
+        if not stores:
+            raise UserError("every game is left out; leave some to train on")
     store_of: dict[str, Path] = {}
     for store, manifest in manifests.items():
         game, shape = manifest["game"], manifest["screen_shape"]

@@ -358,7 +358,7 @@ class _Run:
 def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSet:
     """The screens of the run, and its `config.json`: compared if there is one, else written."""
     path = workdir / CONFIG
-    screen_set = screen_store.load_all(config.screens)
+    screen_set = screen_store.load_all(config.screens, config.games_left_out)
     steps_per_epoch(config, screen_set)  # refuses too few
     if not path.exists():
         described = {"counts": screen_set.counts, "sha256": screen_set.digest()}
@@ -394,7 +394,10 @@ def _listed(games: Any) -> str:
 
 
 def _require_same_config(config: TrainConfig, saved: dict[str, Any], path: Path) -> None:
-    theirs = configs.settings(configs.from_settings(TrainConfig, saved.get("train", {}), path))
+    theirs = configs.settings(
+        # Settings that are younger than the file have their defaults, which change nothing.
+        configs.from_settings(TrainConfig, saved.get("train", {}), path, partial=True)
+    )
     scheduled = config.learning_rate_end or config.tau_start or config.zero_suppression
     may_change = _MAY_CHANGE if scheduled else (*_MAY_CHANGE, "epochs")
     for name, value in configs.settings(config).items():

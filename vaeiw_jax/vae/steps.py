@@ -32,6 +32,9 @@ class TrainConfig:
     """How to train. The defaults are the paper's Table 2; the published code gives the epochs."""
 
     screens: str = dataclasses.field(metadata={"help": "screen store or folder of PNG files"})
+    leave_out: str = dataclasses.field(
+        default="", metadata={"help": "games, with commas, whose screens are not trained on"}
+    )
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     epochs: int = dataclasses.field(
         default=100,
@@ -100,6 +103,10 @@ class TrainConfig:
             )
         if self.model.latent_kind != "bernoulli" and (self.tau_start or self.zero_suppression):
             raise UserError("tau_start and zero_suppression are for bernoulli latents; leave them")
+
+    @property
+    def games_left_out(self) -> list[str]:
+        return [game.strip() for game in self.leave_out.split(",") if game.strip()]
 
 
 @flax.struct.dataclass
