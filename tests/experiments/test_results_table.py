@@ -231,3 +231,19 @@ def test_an_evaluation_publishes_as_it_goes_and_goes_on_without_its_work_directo
     assert "8 runs in" in second.stdout
     status = launch("evaluate", *flags, "--status", f"--workdir={tmp_path / 'two'}")
     assert "4 of 4 runs" in status.stdout
+
+
+def test_the_best_run_of_each_method_in_a_game_is_played_again_filmed_and_shown(
+    launch, workdir, tmp_path
+):
+    results, page = tmp_path / "results", tmp_path / "page"
+    results_table.publish(results, jobs_in(workdir))
+    path = results / "runs.csv"  # as if they were methods of the table
+    path.write_text(
+        path.read_text().replace(RAM, "rollout_iw_ram").replace(VAE, "vae_iw_universal")
+    )
+    done = launch("report", f"--results={results}", "--games=Pong", "--films", f"--output={page}")
+    assert done.returncode == 0, done.stderr
+    assert (page / "report.html").read_text().count('src="data:video/mp4') == 2
+    refused = launch("report", f"--results={results}", "--games=Alien", f"--output={page}")
+    assert "holds no results of Alien yet" in refused.stderr

@@ -98,15 +98,18 @@ class EvaluationResults:
           config: of the evaluation they are of.
           workdir: where runs are played again, for films.
         """
-        jobs = {job.name: job for job in expand(config, workdir)}
-        lines = {_name(line): line for line in results_table.read(directory)}
+        wanted = expand(config, workdir)
+        names = {job.name for job in wanted}
+        lines = results_table.read(directory)
         played = [
-            Played(line.method, line.game, line.seed, jobs[name], *_record(directory, line))
-            for name, line in lines.items()
-            if name in jobs
+            Played(line.method, line.game, line.seed, job, *_record(directory, line))
+            for line, job in zip(
+                lines, results_table.jobs_again(directory, lines, workdir), strict=True
+            )
+            if job.name in names
         ]
         done = {run.job.name for run in played}
-        now = status.Status(list(jobs.values()), done, running={}, failed={})
+        now = status.Status(wanted, done, running={}, failed={})
         return cls(workdir, config, None, now, played, {})
 
     @functools.cached_property
@@ -187,10 +190,6 @@ def _shipped(features: str) -> Trained | None:
         "config": description["model"],
     }
     return Trained(name, directory, record, {})
-
-
-def _name(line: results_table.Line) -> str:
-    return f"runs/{line.method}/{line.game}/seed-{line.seed}"
 
 
 def _record(directory: Path, line: results_table.Line) -> tuple[dict[str, Any], dict[str, Any]]:
