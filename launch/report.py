@@ -31,6 +31,7 @@ _VIDEOS = flags.DEFINE_integer(
     "videos", 0, "film this many runs of each method and game that are not filmed yet"
 )
 _RESULTS = flags.DEFINE_string("results", None, "folder of published results, instead of --workdir")
+_EXPERIMENT = flags.DEFINE_string("experiment", "table", "--results: the experiment they are of")
 _README = flags.DEFINE_string("readme", None, "--results: a README whose section is written anew")
 _GAMES = flags.DEFINE_string("games", None, "--results: a full report of these, with commas")
 _FILMS = flags.DEFINE_boolean("films", False, "--games: play the best runs again and film them")
@@ -61,12 +62,12 @@ def report(results: EvaluationResults, output: Path) -> None:
 
 
 def report_published(directory: Path) -> None:
-    config = EvaluationConfig("table", games=_GAMES.value)
+    config = EvaluationConfig(_EXPERIMENT.value, games=_GAMES.value)
     output = Path(_OUTPUT.value or "runs/report")
     results = EvaluationResults.published(directory, config, output)
     if not results.played:
         raise UserError(f"{directory} holds no results of {_GAMES.value or 'any game'} yet")
-    if _GAMES.value:
+    if _GAMES.value or _EXPERIMENT.value != "table":
         if _FILMS.value:
             film_the_best(results)
         report(results, output)

@@ -10,7 +10,7 @@ import pytest
 from tests.random_play import random_screens
 from vaeiw_jax import atari, models
 from vaeiw_jax.experiments import many_games
-from vaeiw_jax.features import FeaturesConfig
+from vaeiw_jax.features import FeaturesConfig, Setting, create
 from vaeiw_jax.inspection import reconstructions
 from vaeiw_jax.models import SHIPPED, UNIVERSAL, model_directory
 from vaeiw_jax.playing import screen_store
@@ -105,11 +105,12 @@ def test_the_universal_cards_numbers_are_those_of_its_weights(tmp_path):
     assert float(features.replace(",", "")) == pytest.approx(found.features.mean(), rel=1e-3)
 
 
-@pytest.mark.parametrize("game", many_games.games("all")[0])
-def test_every_game_is_played_with_the_universal_vae(game):
-    config = EpisodeConfig.of(game, features="vae:universal", budget_nodes=3, max_actions=2)
-    episode = Episode(config, seed=0)
-    while not episode.stop:
-        episode.advance()
-    assert len(episode.actions) == 2
-    assert all(decision.new_nodes > 0 for decision in episode.statistics)
+def test_every_game_is_played_with_the_universal_vae():
+    features = create(FeaturesConfig("vae:universal"), Setting("", (210, 160)))
+    for game in many_games.games("all")[0]:
+        config = EpisodeConfig.of(game, budget_nodes=3, max_actions=2)
+        episode = Episode(config, seed=0, features=features)
+        while not episode.stop:
+            episode.advance()
+        assert len(episode.actions) == 2, game
+        assert all(decision.new_nodes > 0 for decision in episode.statistics), game

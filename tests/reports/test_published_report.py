@@ -36,8 +36,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     zeros = {f.name: 0.0 for f in dataclasses.fields(Line) if f.name.startswith("mean_")}
     lines = [
         Line(
-            *(method, game, seed, score, 1000, 15_000, "game_over", 0),
-            **zeros | {"mean_new_nodes": 100.0},
+            *(method, game, seed, score, 1000, 15_000, "game_over", 250),
+            **zeros | {"mean_new_nodes": 100.0, "mean_depth": 12.0},
             **{"config": method, "model": "", "version": "0.2.0"},
             **{"processor": "Abacus", "seconds": 360.0},
         )
@@ -72,7 +72,7 @@ def test_the_page_has_hand_worked_numbers(results, directory):
     # Of nine pairs of runs each, it wins 7.5 in Pong, 2 in Breakout and 4.5 in Freeway.
     assert cells[5].startswith(f"{round(100 * (7.5 + 2 + 4.5) / 27)}% (")
     # 12 runs of 1,000 decisions, 100 nodes and six minutes each are three of each method.
-    assert "| VAE-IW | 9 | 9,000 | 0.9 | 0.9 | 278 |" in page
+    assert "| VAE-IW | 9 | 9,000 | 0.9 | 0.9 | 278 | 12.0 | 25.0 |" in page
     assert "| Breakout | 31.8 | 1 ± 0 | 50 ± 5.8 |" in page
     assert "| 45.7 |" in next(line for line in page.splitlines() if line.startswith("| Breakout"))
 

@@ -106,6 +106,30 @@ TABLE_METHODS = (
 )
 """Of the results that come with the project."""
 
+
+def _of_symbols(name: str, title: str, **settings: Any) -> Method:
+    budget: dict[str, Any] = {"budget_nodes": 150, "budget_seconds": None, "max_actions": 300}
+    return _method(name, title, None, **budget, **{"features": "vae:universal"} | settings)
+
+
+SYMBOLS = (
+    _of_symbols("symbols_bprost", "B-PROST", features="bprost"),
+    _of_symbols("symbols_true", "true bits (the paper)"),
+    _of_symbols("symbols_either", "either value", literals="either"),
+    _of_symbols("symbols_unusual", "unusual bits", literals="unusual"),
+    _of_symbols("symbols_true_changes", "true bits, changes", changes=True),
+    _of_symbols("symbols_either_changes", "either value, changes", literals="either", changes=True),
+    _of_symbols("symbols_unusual_changes", "unusual, changes", literals="unusual", changes=True),
+    _of_symbols("symbols_unusual_pairs", "pairs of unusual bits", literals="unusual", width=2),
+)
+"""What of a learned code is an atom."""
+
+ATARI_10 = (
+    *("Amidar", "BattleZone", "Bowling", "DoubleDunk", "Frostbite"),
+    *("KungFuMaster", "NameThisGame", "Phoenix", "Qbert", "Riverraid"),
+)
+"""Ten games whose scores predict those of all (Aitchison, Sweetser and Hutter, 2023)."""
+
 CURVE_NODES = (25, 50, 100, 200, 400, 800, 1600, 3200)
 EQUAL_NODES = 150
 
@@ -266,6 +290,14 @@ _ALL = (
             "vae_iw_universal": "vae_iw_ra",
         },
         printed=("human",),
+        budget_is_the_point=True,
+    ),
+    Experiment(
+        "symbols",
+        "What of a learned code is an atom, 150 nodes a decision, at most 300 actions",
+        SYMBOLS,
+        (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
+        runs=3,
         budget_is_the_point=True,
     ),
     Experiment("random", "Random play, the 0% of normalised scores", (RANDOM,), GAMES_55, runs=10),

@@ -237,8 +237,8 @@ class EvaluationConfig:
 
     def episode(self, method: Method, game: str, features: str | None = None) -> EpisodeConfig:
         """How the method plays the game; `features` in place of its own, where a VAE has its place."""
-        settings = PROTOCOLS[self.protocol] | dict(method.settings)
-        settings |= {"game": game, "max_actions": self.max_actions}
+        settings = PROTOCOLS[self.protocol] | {"max_actions": self.max_actions}
+        settings |= {**dict(method.settings), "game": game}
         settings |= {"features": features} if features else {}
         maskable = lookup(settings.get("features", FeaturesConfig.features)).maskable
         if not maskable or method.name == "random":

@@ -13,6 +13,7 @@ from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job
+from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.playing.episodes import EpisodeConfig
 
 PAPER_STEPS = 14_250 // 64 * 100
@@ -197,7 +198,8 @@ def _record(directory: Path, line: results_table.Line) -> tuple[dict[str, Any], 
     values = dataclasses.asdict(line)
     means = {name: value for name, value in values.items() if name.startswith("mean_")}
     identified = results_table.episode(directory, line).identified()
-    record = values | {"decisions": means, "config": configs.settings(identified)}
+    decisions = means | {"ended": {SOLVED: line.solved}}
+    record = values | {"decisions": decisions, "config": configs.settings(identified)}
     versions = {"vaeiw_jax": line.version}
     return record, {"processor": line.processor, "seconds": line.seconds, "versions": versions}
 

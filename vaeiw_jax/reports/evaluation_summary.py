@@ -5,7 +5,8 @@ import math
 from collections.abc import Mapping
 
 from vaeiw_jax.experiments import paper
-from vaeiw_jax.experiments.evaluation_results import ExperimentResults
+from vaeiw_jax.experiments.evaluation_results import ExperimentResults, Played
+from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.reports import score_statistics as statistics
 from vaeiw_jax.reports.score_statistics import Interval, Paired, Share
 from vaeiw_jax.reports.score_tables import PRINTED_TITLES
@@ -113,7 +114,7 @@ def _improvement(results: ExperimentResults, method: str, other: str) -> Interva
 
 
 def costs_table(results: ExperimentResults) -> Table:
-    """What each method took: nodes, time, and nodes a second of it."""
+    """What each method took, nodes and time, and how far it saw."""
     rows: list[list[Value | Cell]] = []
     for method in results.experiment.methods:
         found = [
@@ -121,15 +122,26 @@ def costs_table(results: ExperimentResults) -> Table:
         ]
         seconds = sum(float(run.host.get("seconds", 0)) for run in found)
         decisions = sum(run.record["actions"] for run in found)
-        nodes = sum(
-            run.record["actions"] * run.record["decisions"]["mean_new_nodes"] for run in found
+        nodes = sum(run.record["actions"] * _statistic(run, "mean_new_nodes") for run in found)
+        if not seconds or not nodes:
+            continue
+        depth = sum(run.record["actions"] * _statistic(run, "mean_depth") for run in found)
+        solved = sum(run.record["decisions"].get("ended", {}).get(SOLVED, 0) for run in found)
+        rows.append(
+            [
+                *(method.title, len(found), decisions, nodes / 1e6, seconds / 3600),
+                *(nodes / seconds, depth / decisions, 100 * solved / decisions),
+            ]
         )
-        if seconds:
-            rate = round(nodes / seconds) or None
-            rows.append([method.title, len(found), decisions, nodes / 1e6, seconds / 3600, rate])
     columns = [Column("method", text=True), Column("runs"), Column("decisions")]
     columns += [Column("million nodes", format=",.1f"), Column("hours on one core", format=",.1f")]
-    return Table([*columns, Column("nodes a second")], rows, "What it took")
+    columns += [Column("nodes a second", format=",.0f"), Column("depth", format=".1f")]
+    columns += [Column("solved before the budget was spent", "% of decisions", ".1f")]
+    return Table(columns, rows, "What it took, and how far it saw")
+
+
+def _statistic(run: Played, name: str) -> float:
+    return float(run.record["decisions"].get(name, 0.0))
 
 
 def _by_seed(results: ExperimentResults, method: str) -> dict[tuple[str, int], float]:
