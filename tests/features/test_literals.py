@@ -45,7 +45,8 @@ def test_atoms_are_what_they_are_said_to_be(kind, changes, code, usual, previous
     atoms = literals.atoms(np.packbits(code), before)
     assert atoms.tolist() == obvious(kind, changes, code, usual, previous)
     assert atoms.dtype == np.int32
-    assert all(atoms < literals.num_features)
+    config = FeaturesConfig("vae", literals=kind, changes=changes)
+    assert all(atoms < config.num_atoms(len(code)))
 
 
 def test_usual_is_what_most_codes_have():

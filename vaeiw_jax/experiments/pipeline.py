@@ -81,8 +81,10 @@ class PipelineConfig:
             raise UserError(
                 f"sample_features needs Bernoulli latents, and --latent_kind={model.latent_kind}"
             )
-        number = codes.num_features(model, episode.features.quantisation_bits)
-        NoveltyTable(number, episode.planner.width)  # which refuses more features than fit
+        bits = codes.num_features(model, episode.features.quantisation_bits)
+        NoveltyTable(
+            episode.features.num_atoms(bits), episode.planner.width
+        )  # which refuses more features than fit
 
     @property
     def game(self) -> str:

@@ -68,6 +68,10 @@ class FeaturesConfig:
         if not 1 <= self.quantisation_bits <= 8:
             raise UserError(f"quantisation_bits must be from 1 to 8, not {self.quantisation_bits}")
 
+    def num_atoms(self, num_bits: int) -> int:
+        """How many atoms there are of codes of so many bits."""
+        return num_bits * (1 + (self.literals == EITHER) + 2 * self.changes)
+
     @property
     def kind(self) -> str:
         """The name of the feature set, without the directory it may come from."""

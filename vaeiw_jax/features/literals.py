@@ -29,7 +29,6 @@ class Literals:
         self._either = kind == EITHER
         self._changes = changes
         self.usual = np.zeros(-(-num_bits // 8), np.uint8) if usual is None else usual
-        self.num_features = num_bits * (1 + self._either + 2 * changes)
 
     def atoms(self, code: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
         """int32[n], rising.

@@ -82,7 +82,7 @@ class VAEFeatures:
 
     @property
     def num_features(self) -> int:
-        return self._literals.num_features
+        return self._config.num_atoms(self._num_bits)
 
     @property
     def usual(self) -> np.ndarray | None:
