@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.planning.obvious import ObviousIW, play_side_by_side
 from tests.planning.toy import planner, random_worlds
 from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig, Transition
-from vaeiw_jax.planning.novelty import NoveltyTable
+from vaeiw_jax.planning.novelty import Notion, Novelty
 from vaeiw_jax.planning.rollout_iw import rollout_iw
 from vaeiw_jax.planning.search import Search
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
@@ -86,8 +86,8 @@ def test_rollouts_in_flight_obey_every_rule(world, seed, number, budget, width):
     root_atoms = world.atoms(world.start, None)
     for _ in range(4):
         kept = tree.size
-        table = NoveltyTable(world.num_features, width)
-        search = WatchedSearch(config, tree, root_atoms, table, around, rng)
+        novelty = Novelty([Notion(world.num_features, width)])
+        search = WatchedSearch(config, tree, root_atoms, novelty, around, rng)
         search.world = world
         ended = rollout_iw(search)
         assert around.most_under_way <= number

@@ -120,6 +120,11 @@ SYMBOLS = (
     _of_symbols("symbols_true_changes", "true bits, changes", changes=True),
     _of_symbols("symbols_either_changes", "either value, changes", literals="either", changes=True),
     _of_symbols("symbols_unusual_changes", "unusual, changes", literals="unusual", changes=True),
+    _of_symbols(
+        "symbols_either_changes_widened",
+        "true bits, widened",
+        **{"literals": "either", "changes": True, "widen": True},
+    ),
     _of_symbols("symbols_unusual_pairs", "pairs of unusual bits", literals="unusual", width=2),
 )
 """What of a learned code is an atom."""

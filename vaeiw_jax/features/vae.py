@@ -21,7 +21,7 @@ import numpy as np
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import encoders
-from vaeiw_jax.features.config import UNUSUAL, FeaturesConfig, Setting
+from vaeiw_jax.features.config import EITHER, UNUSUAL, FeaturesConfig, Setting
 from vaeiw_jax.features.encoders import ENCODERS, ScreenEncoder
 from vaeiw_jax.features.literals import Literals, usual_values
 from vaeiw_jax.features.numba_compilation import read_only
@@ -83,6 +83,18 @@ class VAEFeatures:
     @property
     def num_features(self) -> int:
         return self._config.num_atoms(self._num_bits)
+
+    @property
+    def notions(self) -> list[tuple[int, int]]:
+        """What can count as new, from few atoms to many: those below a number, one by one (1) or in pairs (2).
+
+        `Literals` tells their order.
+        """
+        bits, config = self._num_bits, self._config
+        wider = [bits * 2] if config.literals == EITHER else []
+        wider += [self.num_features] if config.changes else []
+        pairs = [(bits, 2)] if config.literals == UNUSUAL else []
+        return [(bits, 1), *((limit, 1) for limit in wider), *pairs]
 
     @property
     def usual(self) -> np.ndarray | None:

@@ -46,6 +46,13 @@ class PlannerConfig:
         default=1,
         metadata={"help": "rollouts going on at once; 1 is the sequential algorithm"},
     )
+    widen: bool = field(
+        default=False,
+        metadata={
+            "help": "where nothing new is left to find and budget is, go on with a wider notion of novelty: learned "
+            "features by true bits, then by --literals, then by --changes, unusual ones then in pairs"
+        },
+    )
     max_depth: int = field(
         default=MAX_DEPTH, metadata={"help": "no node lies deeper below the root than this"}
     )
@@ -73,6 +80,8 @@ class PlannerConfig:
             raise UserError(
                 f"rollouts_in_flight must be from 1 to 1,000, not {self.rollouts_in_flight}"
             )
+        if self.widen and (self.planner != "rollout_iw" or self.width != 1):
+            raise UserError("widen is for the planner rollout_iw with width 1, where it begins")
         if not 1 <= self.max_depth <= MAX_DEPTH:
             raise UserError(f"max_depth must be from 1 to {MAX_DEPTH:,}, not {self.max_depth}")
         if self.max_tree_nodes is not None and self.max_tree_nodes < 2:

@@ -1,5 +1,8 @@
 """The least depth at which each atom, or pair of atoms, was seen in this decision."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from vaeiw_jax.errors import UserError
@@ -15,6 +18,14 @@ NO_KEY = -1
 
 _DEPTHS = MAX_DEPTH + 1
 _LAST_DECISION = 2**31 // _DEPTHS - 1
+
+
+class Notion(NamedTuple):
+    """What novelty means: which atoms count, one by one (width 1) or in pairs (width 2)."""
+
+    limit: int
+    """Atoms below this count."""
+    width: int = 1
 
 
 class NoveltyTable:
@@ -78,3 +89,37 @@ class NoveltyTable:
 
     def _entry(self, depth: int) -> int:
         return self._decision * _DEPTHS + MAX_DEPTH - depth
+
+
+class Novelty:
+    """Novelty by one notion after another: a table for each, of which one is in use.
+
+    Args:
+      notions: from the narrowest to the widest.
+    """
+
+    def __init__(self, notions: Sequence[Notion]):
+        self.notions = notions
+        self.level = 0
+        self._tables = [NoveltyTable(*notion) for notion in notions]
+
+    def start_decision(self) -> None:
+        """Forgets all that was seen, and begins with the first notion."""
+        self.level = 0
+        for table in self._tables:
+            table.start_decision()
+
+    @property
+    def can_widen(self) -> bool:
+        return self.level + 1 < len(self.notions)
+
+    @property
+    def table(self) -> NoveltyTable:
+        """Of the notion in use."""
+        return self._tables[self.level]
+
+    def keys(self, atoms: np.ndarray) -> np.ndarray:
+        """The keys, in the table, that a node with these atoms makes true."""
+        if len(self.notions) > 1:
+            atoms = atoms[atoms < self.notions[self.level].limit]
+        return self.table.keys(atoms)

@@ -3,15 +3,16 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from vaeiw_jax.errors import UserError
 from vaeiw_jax.object_names import object_name
 from vaeiw_jax.planning.config import PlannerConfig
-from vaeiw_jax.planning.novelty import NoveltyTable
+from vaeiw_jax.planning.novelty import Notion, Novelty
 from vaeiw_jax.planning.returns import action_values, best_action
 from vaeiw_jax.planning.search import Search, Statistics
 from vaeiw_jax.planning.searches import SearchFunction
@@ -47,6 +48,7 @@ class Planner:
       rng: draws actions and breaks ties.
       clock: seconds, from any zero.
       search: the search itself, in place of the one that the config names.
+      notions: for a config that widens, what counts as new, from the narrowest notion to the widest.
     """
 
     def __init__(
@@ -61,12 +63,17 @@ class Planner:
         lives: int = 0,
         clock: Callable[[], float] = time.perf_counter,
         search: SearchFunction | None = None,
+        notions: Sequence[Notion] = (),
     ):
         if search is not None:
             config = named_after(config, search)
+        if config.widen and len(notions) < 2:
+            raise UserError(
+                "widen needs features with several notions of novelty, such as --features=vae --literals=either"
+            )
         self.config = config
         self._search = search or config.search.load()
-        self._table = NoveltyTable(num_features, config.width)
+        self._novelty = Novelty(notions if config.widen else [Notion(num_features, config.width)])
         self.world = world
         self._rng = rng
         self._clock = clock
@@ -75,12 +82,12 @@ class Planner:
 
     def decide(self) -> Decision:
         """Searches from the root and chooses an action."""
-        self._table.start_decision()
+        self._novelty.start_decision()
         search = Search(
             self.config,
             self.tree,
             self._root_atoms,
-            self._table,
+            self._novelty,
             self.world,
             self._rng,
             self._clock,

@@ -12,6 +12,9 @@ def rollout_iw(search: Search) -> str:
 
     With several rollouts in flight, each walks on alone until it must ask where an untried action leads. The answers
     are taken in the order of the questions, however long each took, so that timing decides nothing.
+
+    Where there are wider notions of novelty, a root that is solved before the budget is spent is searched on with the
+    next of them.
     """
     tree = search.tree
     tree.clear_labels()
@@ -21,6 +24,8 @@ def rollout_iw(search: Search) -> str:
             ended = SOLVED if tree.solved[ROOT] else search.spent()
         if search.in_flight:
             _go_on(search, *search.receive())
+        elif ended == SOLVED and not search.spent() and search.widen():
+            continue
         elif ended:
             return ended
 

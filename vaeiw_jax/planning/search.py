@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vaeiw_jax.planning.config import PlannerConfig
-from vaeiw_jax.planning.novelty import NO_KEY, NoveltyTable
+from vaeiw_jax.planning.novelty import NO_KEY, Novelty
 from vaeiw_jax.planning.returns import utility
 from vaeiw_jax.planning.tree import ROOT, Tree
 from vaeiw_jax.planning.world import World
@@ -42,6 +42,8 @@ class Statistics:
     ended: str
     random_action: bool
     """Whether the action was drawn blindly, no child of the root being known."""
+    widened: int
+    """How often novelty was widened."""
     seconds: float
     emulator_seconds: float
     features_seconds: float
@@ -65,14 +67,14 @@ class Search:
         config: PlannerConfig,
         tree: Tree,
         root_atoms: np.ndarray,
-        table: NoveltyTable,
+        novelty: Novelty,
         world: World,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
     ):
         self.config = config
         self.tree = tree
-        self.table = table
+        self.novelty = novelty
         self.rng = rng
         self.rollout_lengths: list[int] = []
         self._root_atoms = root_atoms
@@ -80,6 +82,8 @@ class Search:
         self._clock = clock
         self._start = clock()
         self._kept = tree.size
+        if novelty.can_widen:
+            tree.witness[: tree.size] = NO_KEY  # those of another notion say nothing
         self._asked: deque[tuple[int, int]] = deque()
         self._expanded: set[int] = set()
         self._atom_count = 0
@@ -151,18 +155,36 @@ class Search:
         be looked at: which is nearly always, and why nodes do not keep their atoms but are asked for them again.
         """
         witness = int(self.tree.witness[node])
-        if witness != NO_KEY and self.table.holds(witness, depth):
+        if witness != NO_KEY and self.novelty.table.holds(witness, depth):
             return True
         atoms = self._atoms_of(node)
         before = self._clock()
-        witness = self.table.find(self.table.keys(atoms), depth)
+        witness = self.novelty.table.find(self.novelty.keys(atoms), depth)
         self._novelty_seconds += self._clock() - before
         self.tree.witness[node] = witness
         return witness != NO_KEY
 
+    def widen(self) -> bool:
+        """Goes on with the next larger notion of novelty; returns whether there is one.
+
+        The tree is kept, and its labels are forgotten. The nodes of this decision are noted again in their order: those
+        that are not new by the larger notion either stay solved.
+        """
+        tree = self.tree
+        if not self.novelty.can_widen:
+            return False
+        self.novelty.level += 1
+        tree.clear_labels()
+        tree.witness[: tree.size] = NO_KEY
+        for node in range(self._kept, tree.size):
+            depth = int(tree.depth[node])
+            if not self._note(node, self._atoms_of(node), depth) or depth >= self.config.max_depth:
+                tree.solve(node)
+        return True
+
     def _note(self, node: int, atoms: np.ndarray, depth: int) -> bool:
         before = self._clock()
-        witness = self.table.admit(self.table.keys(atoms), depth)
+        witness = self.novelty.table.admit(self.novelty.keys(atoms), depth)
         self._novelty_seconds += self._clock() - before
         self.tree.witness[node] = witness
         return witness != NO_KEY
@@ -191,6 +213,7 @@ class Search:
             atoms_per_node=self._atom_count / new_nodes if new_nodes else 0.0,
             ended=ended,
             random_action=random_action,
+            widened=self.novelty.level,
             seconds=self._clock() - self._start,
             emulator_seconds=self._emulator_seconds,
             features_seconds=self._features_seconds,

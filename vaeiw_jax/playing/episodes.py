@@ -21,6 +21,7 @@ from vaeiw_jax.planning import (
     Transition,
     World,
 )
+from vaeiw_jax.planning.novelty import Notion
 from vaeiw_jax.planning.planner import named_after
 from vaeiw_jax.planning.world import Atoms
 from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
@@ -151,6 +152,7 @@ class Episode(PlannedEpisode):
             lives=start.lives,
             rng=planner_rng,
             search=search,
+            notions=[Notion(*notion) for notion in getattr(self._chosen, "notions", ())],
         )
         super().__init__(planner, start)
 

@@ -42,8 +42,11 @@ class PlannedEpisode:
         """The means of the decisions' statistics, and how often each ended how."""
         columns = self.columns()
         endings, counts = np.unique(columns.pop("ended"), return_counts=True)
+        widened = np.bincount(columns.pop("widened"))
+        far = {"widened": widened.tolist()} if self.planner.config.widen else {}
         return {
             "ended": dict(zip(endings.tolist(), counts.tolist(), strict=True)),
+            **far,  # how many decisions widened novelty not at all, once, twice, ...
             "random_actions": int(columns.pop("random_action").sum()),
             "late": self._late(columns["seconds"]),
             **{
