@@ -123,6 +123,11 @@ def test_temperature_and_zero_suppression_follow_their_schedules() -> None:
     taus, weights = zip(*(steps._schedules(config, jnp.float32(p)) for p in progress), strict=True)
     np.testing.assert_allclose(taus, [2, 2 * 0.25 ** (1 / 3), 1, 2 * 0.25 ** (2 / 3), 0.5], 1e-5)
     np.testing.assert_allclose(weights, [0, 0, 0.35, 0.7, 0.7], atol=1e-6)
+    early = dataclasses.replace(config, zero_suppression_from=0.25)
+    weights = [steps._schedules(early, jnp.float32(p))[1] for p in progress]
+    np.testing.assert_allclose(weights, [0, 0.7 / 3, 0.7, 0.7, 0.7], atol=1e-6)
+    at_once = dataclasses.replace(config, zero_suppression_from=0.0)
+    assert [steps._schedules(at_once, jnp.float32(p))[1] for p in progress] == [0.7] * 5
     assert steps._schedules(CONFIG, jnp.float32(0.5)) == (None, 0.0)
 
 

@@ -165,7 +165,11 @@ def test_impossible_thresholds_and_bits_are_refused() -> None:
         ({"tau": 0.0}, "tau must be positive, not 0.0"),
         ({"tau": float("nan")}, "tau must be positive"),
         ({"prior": 1.0}, "prior must lie between 0 and 1, not 1.0"),
-        ({"beta": -1.0}, "beta must be zero or more"),
+        ({"beta": float("nan")}, "beta must be a number"),
+        (
+            {"beta": -1.0, "latent": "15x15x5", "latent_kind": "gaussian"},
+            "beta must be zero or more for gaussian latents",
+        ),
         ({"dropout": 1.0}, "dropout must be at least 0"),
         ({"dtype": "float16"}, "unknown dtype 'float16'"),
     ],

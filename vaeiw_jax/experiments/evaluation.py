@@ -91,6 +91,7 @@ class EvaluationConfig:
     clip_norm: float = same_as(TrainConfig, "clip_norm")
     tau_start: float = same_as(TrainConfig, "tau_start")
     zero_suppression: float = same_as(TrainConfig, "zero_suppression")
+    zero_suppression_from: float = same_as(TrainConfig, "zero_suppression_from")
 
     def __post_init__(self) -> None:
         if self.runs is not None and self.runs < 1:

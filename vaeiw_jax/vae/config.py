@@ -33,7 +33,13 @@ class ModelConfig:
     prior: float = dataclasses.field(
         default=0.5, metadata={"help": "prior probability that a Bernoulli latent is on"}
     )
-    beta: float = dataclasses.field(default=1e-4, metadata={"help": "weight of the KL in the loss"})
+    beta: float = dataclasses.field(
+        default=1e-4,
+        metadata={
+            "help": "weight of the KL in the loss; below zero for Bernoulli latents that are driven away from the prior, "
+            "to certainty, as in the state autoencoder (SAE) that the paper cites"
+        },
+    )
     dropout: float = dataclasses.field(
         default=0.2, metadata={"help": "share of activations dropped while training"}
     )
@@ -63,8 +69,12 @@ class ModelConfig:
             raise UserError(f"tau must be positive, not {self.tau}")
         if not 0 < self.prior < 1:
             raise UserError(f"prior must lie between 0 and 1, not {self.prior}")
-        if not 0 <= self.beta < math.inf:
-            raise UserError(f"beta must be zero or more, not {self.beta}")
+        if not math.isfinite(self.beta):
+            raise UserError(f"beta must be a number, not {self.beta}")
+        if self.beta < 0 and self.latent_kind != "bernoulli":
+            raise UserError(
+                f"beta must be zero or more for gaussian latents, whose KL has no bound, not {self.beta}"
+            )
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
 

@@ -66,7 +66,14 @@ class TrainConfig:
     zero_suppression: float = dataclasses.field(
         default=0.0,
         metadata={
-            "help": "weight that pushes latents to zero, from a third of training on; 0: do not"
+            "help": "weight that pushes latents to zero, times their mean probability; 0: do not"
+        },
+    )
+    zero_suppression_from: float = dataclasses.field(
+        default=1 / 3,
+        metadata={
+            "help": "share of training at which that weight begins to rise; it has risen when as much again is over. "
+            "0: it is there from the first step on"
         },
     )
     steps_per_call: int = dataclasses.field(
@@ -97,6 +104,11 @@ class TrainConfig:
                 raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
         if not 0 < self.learning_rate < math.inf:
             raise UserError(f"learning_rate must be positive, not {self.learning_rate}")
+        if not 0 <= self.zero_suppression_from < 1:
+            raise UserError(
+                "zero_suppression_from must be at least 0 and less than 1, not"
+                f" {self.zero_suppression_from}"
+            )
         if not 0 < self.validation_share < 1:
             raise UserError(
                 f"validation_share must lie between 0 and 1, not {self.validation_share}"
@@ -315,6 +327,7 @@ def _schedules(
     tau = None
     if config.tau_start:
         tau = config.tau_start * (config.model.tau / config.tau_start) ** progress
-    # Nothing in the first third of training, then a linear rise over the second.
-    weight = config.zero_suppression and config.zero_suppression * jnp.clip(3 * progress - 1, 0, 1)
+    weight: jax.Array | float = config.zero_suppression
+    if weight and config.zero_suppression_from:
+        weight = weight * jnp.clip(progress / config.zero_suppression_from - 1, 0, 1)
     return tau, weight
