@@ -36,8 +36,8 @@ class ModelConfig:
     beta: float = dataclasses.field(
         default=1e-4,
         metadata={
-            "help": "weight of the KL in the loss; below zero for Bernoulli latents that are driven away from the prior, "
-            "to certainty, as in the state autoencoder (SAE) that the paper cites"
+            "help": "weight of the KL in the loss; below zero it drives Bernoulli latents away from the prior, to "
+            "certainty, as in the state autoencoder (SAE) that the paper cites"
         },
     )
     dropout: float = dataclasses.field(
