@@ -128,7 +128,7 @@ def test_it_is_benchmarked_unless_it_says_no(tmp_path):
     features.register(FeatureSetEntry("unmeasured", "Unmeasured", Rows, benchmarked=False))
     try:
         results = Measurements(tmp_path)
-        benchmark.measure(BenchmarkConfig(games="Pong", decisions=1), tmp_path, results)
+        benchmark.measure(BenchmarkConfig(games="Pong", decisions=1), results)
     finally:
         del FEATURE_SETS["unmeasured"]
     table = benchmark_report.to_markdown(benchmark.SUITE, results)

@@ -132,7 +132,7 @@ def test_markdown_has_the_table(page):
 def test_failures_are_listed_with_their_reason(results, tmp_path):
     shutil.copytree(results.workdir, tmp_path, dirs_exist_ok=True)
     again = EvaluationResults.of_workdir(tmp_path)
-    job = next(j for j in again.jobs if j.kind == PLAY and j.name not in again.status.done)
+    job = next(j for j in again.status.jobs if j.kind == PLAY and j.name not in again.status.done)
     failure = job.beside("failed", ".json")
     failure.parent.mkdir(parents=True)
     failure.write_text(json.dumps({"job": job.name, "why": "the emulator <burst>", "log": None}))

@@ -44,6 +44,13 @@ def games(given: str) -> tuple[list[str], list[str]]:
     return named, []
 
 
+def are_all(names: Sequence[str]) -> bool:
+    """Whether these are the games that `all` stands for."""
+    if 2 * len(names) < len(atari.game_names()):  # to look at every game's screen takes seconds
+        return False
+    return list(names) == games(ALL)[0]
+
+
 def _screen_shape(game: str) -> tuple[int, int]:
     return Atari(AtariConfig(game)).screen_shape
 

@@ -97,7 +97,7 @@ def _collected_from_many(folder: Path, games: Mapping[str, int]) -> dict[str, An
 
 
 def _collect_command(games: list[str], num_screens: int, shared: dict[str, Any]) -> str:
-    names = "all" if games == many_games.games(many_games.ALL)[0] else ",".join(games)
+    names = many_games.ALL if many_games.are_all(games) else ",".join(games)
     defaults = {name: configs.default(CollectConfig, name) for name in shared}
     if shared["budget_nodes"] is not None:  # which makes it the only budget
         defaults["budget_seconds"] = None
