@@ -113,8 +113,9 @@ def test_every_other_rom_goes_on_alike_in_a_new_emulator_a_used_one_and_another_
         for origin in (first, snapshot) if known else (snapshot,):
             here.send((game, atari.pack([origin])))
             used = walk(simulator, origin, seed=7, steps=2)
-            assert walk(Atari(AtariConfig(game)), origin, seed=7, steps=2) == used, game
             assert here.recv() == used, game
+            if known:
+                assert walk(Atari(AtariConfig(game)), origin, seed=7, steps=2) == used, game
     here.send(None)
     process.join()
 

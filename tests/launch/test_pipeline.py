@@ -127,10 +127,7 @@ def test_other_settings_are_refused_where_something_is_done_already(launch, firs
 
 def test_nonsense_is_refused_before_anything_is_done(launch, tmp_path: Path) -> None:
     for flag, sentence in (
-        ("--iterations=0", "iterations must be 1 or more"),
         ("--preset=phone", "laptop"),
-        ("--epochs=0", "epochs=0 trains nothing"),
-        ("--features=ram --background_mask", "a background mask changes nothing"),
         ("--num_screens=20", "fewer than a batch of 64"),
     ):
         flags = (*flag.split(), f"--workdir={tmp_path / 'none'}")

@@ -8,7 +8,7 @@ from tests.planning.toy import Corridor, RandomWorld, Script, planner, random_wo
 from vaeiw_jax.planning import PlannerConfig
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     world=random_worlds,
     seed=st.integers(0, 2**32 - 1),

@@ -63,7 +63,7 @@ class ObviousWidening(ObviousRolloutIW):
             self.rollout()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     world=random_worlds,
     seed=st.integers(0, 2**32 - 1),
