@@ -30,7 +30,7 @@ _WORKDIR = flags.DEFINE_string("workdir", None, "for everything (default: runs/G
 _PRESET = flags.DEFINE_string(
     "preset",
     pipeline.DEFAULT_PRESET,
-    "paper: as published; laptop: from the universal VAE, within a quarter of an hour on two cores",
+    "paper: as published; laptop: from the universal VAE, with a tenth of the screens",
 )
 _COLLECT_NODES = flags.DEFINE_integer(
     "collect_nodes",
@@ -56,7 +56,9 @@ def print_estimate(seconds: float) -> None:
     longest = estimates.duration(seconds)
     print(f"without an accelerator, this takes at most about {longest} on two cores of a server")
     if _PRESET.value == "paper" and seconds > 3600:
-        print("on such a machine, --preset=laptop ends within a quarter of an hour")
+        print(
+            "on such a machine, --preset=laptop, which starts from the universal VAE, ends much sooner"
+        )
 
 
 class Steps:

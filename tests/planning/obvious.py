@@ -80,14 +80,18 @@ class ObviousPlanner:
 
 class ObviousRolloutIW(ObviousPlanner):
     def search(self):
+        self.forget()
+        while not self.root.solved and not self.spent():
+            self.rollout()
+
+    def forget(self):
+        """Forgets what was seen and solved, but for terminal nodes."""
         self.least_depth = {}
         for node in self.root.below():
             node.solved = False
         for node in self.root.below():
             if node.terminal:
                 self.solve(node)
-        while not self.root.solved and not self.spent():
-            self.rollout()
 
     def rollout(self):
         node = self.root

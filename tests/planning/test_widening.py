@@ -44,12 +44,7 @@ class ObviousWidening(ObviousRolloutIW):
                 self.search_on()
 
     def search_on(self):
-        self.least_depth = {}
-        for node in self.root.below():
-            node.solved = False
-        for node in self.root.below():
-            if node.terminal:
-                self.solve(node)
+        self.forget()
         for node in self.generated:
             depths = [self.least_depth.get(t, float("inf")) for t in self.tuples(node)]
             for t in self.tuples(node):

@@ -122,7 +122,7 @@ def configure(
 
     Args:
       game: in any spelling.
-      preset: `paper`: as published; `laptop`: from the universal VAE, within a quarter of an hour on two cores.
+      preset: `paper`: as published; `laptop`: from the universal VAE, with a tenth of the screens.
       protocol: how to play, one of `episodes.PROTOCOLS`.
       collect_nodes: nodes a decision while collecting; by default the budget that games are played with.
       **given: settings, for every kind of job that has them.

@@ -74,11 +74,7 @@ class VAEFeatures:
             return None
         if setting.typical is None:
             raise UserError("literals=unusual needs screens of the game, to know what is usual")
-        screens = {self._digest(screen): screen for screen in setting.typical}
-        codes_of = dict(zip(screens, self._encode(screens), strict=True))
-        return usual_values(
-            np.stack([codes_of[self._digest(screen)] for screen in setting.typical])
-        )
+        return usual_values(np.stack([self._code(screen) for screen in setting.typical]))
 
     @property
     def num_features(self) -> int:
@@ -112,17 +108,19 @@ class VAEFeatures:
             warnings.warn(f"{directory} was trained on {games[0]}, not on {game}", stacklevel=4)
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
-        before = self._code(previous) if self._config.changes and previous is not None else None
-        return self._literals.atoms(self._code(seen), before)
+        before = None
+        if self._config.changes and previous is not None:
+            before = self._code(previous.screen)
+        return self._literals.atoms(self._code(seen.screen), before)
 
-    def _code(self, seen: Seen) -> np.ndarray:
+    def _code(self, screen: np.ndarray) -> np.ndarray:
         """uint8[ceil(bits / 8)]: what the encoder makes of a screen."""
-        digest = self._digest(seen.screen)
+        digest = self._digest(screen)
         with self._cache_lock:
             packed = self._cache.get(digest)
             if packed is not None:
                 self._cache.move_to_end(digest)
-        return self._encode({digest: seen.screen})[0] if packed is None else packed
+        return self._encode({digest: screen})[0] if packed is None else packed
 
     @property
     def prefetch(self) -> Callable[[Iterable[Seen]], None] | None:
