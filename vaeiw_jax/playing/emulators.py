@@ -26,6 +26,7 @@ from vaeiw_jax import configs
 from vaeiw_jax.atari import Atari, AtariConfig, Snapshot
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning.world import Answer, Transition
+from vaeiw_jax.playing.step_memory import StepMemory
 
 _QUESTION = struct.Struct("=iI")
 """Action, length of the state."""
@@ -188,19 +189,24 @@ class PooledWorld:
         self.pool = pool
         self.atoms = atoms
         self._prefetch = prefetch
-        self._parents: deque[Snapshot] = deque()
+        self._memory = StepMemory()
+        self._asked: deque[tuple[Snapshot, int, Transition | None]] = deque()
 
     def ask(self, snapshot: Snapshot, action: int) -> None:
-        self._parents.append(snapshot)
-        self.pool.ask(snapshot, action)
+        remembered = self._memory.recall(snapshot, action)
+        self._asked.append((snapshot, action, remembered))
+        if remembered is None:
+            self.pool.ask(snapshot, action)
 
     def answer(self) -> Answer:
-        transition, emulator_seconds = self.pool.answer()
+        parent, action, remembered = self._asked.popleft()
+        transition, emulator_seconds = (remembered, 0.0) if remembered else self.pool.answer()
+        self._memory.remember(parent, action, transition)
         start = time.perf_counter()
         if self._prefetch is not None:
             later = self.pool.arrived()
             self._prefetch([transition.snapshot, *(each.snapshot for each in later)])
-        atoms = self.atoms(transition.snapshot, self._parents.popleft())
+        atoms = self.atoms(transition.snapshot, parent)
         return Answer(transition, atoms, emulator_seconds, time.perf_counter() - start)
 
 

@@ -26,6 +26,7 @@ from vaeiw_jax.planning.planner import named_after
 from vaeiw_jax.planning.world import Atoms
 from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
 from vaeiw_jax.playing.planned_episode import PlannedEpisode
+from vaeiw_jax.playing.step_memory import StepMemory, remembering
 
 BACKGROUND_STEPS = 100
 """Steps of random play over which a pixel must keep its colour to belong to the background."""
@@ -171,7 +172,7 @@ class Episode(PlannedEpisode):
 
     def _world(self, atoms: Atoms, emulators: int) -> World:
         if not emulators:
-            return PlainWorld(self.simulator.step, atoms)
+            return PlainWorld(remembering(self.simulator.step, StepMemory()), atoms)
         return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms, self._prefetch)
 
     @property
