@@ -80,6 +80,8 @@ class Snapshot(NamedTuple):
     frame: int
     """Frames emulated since the start of the episode, idle ones included."""
     terminal: bool
+    noise_seed: int = 0
+    """Of what is drawn for features; 0 where nothing is. The emulator does not know it."""
 
 
 class Atari:
@@ -202,6 +204,7 @@ def pack(snapshots: Sequence[Snapshot]) -> dict[str, np.ndarray]:
         "lives": np.array([snapshot.lives for snapshot in snapshots], np.int32),
         "frames": np.array([snapshot.frame for snapshot in snapshots], np.int64),
         "terminals": np.array([snapshot.terminal for snapshot in snapshots], np.bool_),
+        "noise_seeds": np.array([snapshot.noise_seed for snapshot in snapshots], np.uint64),
     }
 
 
@@ -219,6 +222,7 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> list[Snapshot]:
             lives=int(arrays["lives"][i]),
             frame=int(arrays["frames"][i]),
             terminal=bool(arrays["terminals"][i]),
+            noise_seed=int(arrays["noise_seeds"][i]) if "noise_seeds" in arrays else 0,
         )
         for i, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
     ]

@@ -2,6 +2,7 @@
 
 config.json        which autoencoder, and what is known about it
 weights-....npz    its variables, compressed; config.json holds their digest
+usual-....npz      if known, for each game the code that its screens mostly have; config.json holds their digest
 
 Those that come with the project are in `checkpoints`, `universal` for every game and one folder per game that has one
 of its own: package data in an installation, and in a checkout a link to the folder at its top level.
@@ -77,6 +78,7 @@ def save_model(
     config: ModelConfig,
     variables: Mapping[str, Any],
     about: Mapping[str, Any] | None = None,
+    usual: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Writes a model that `load_model` reads, in place of the one `directory` may hold.
 
@@ -85,39 +87,63 @@ def save_model(
       config: which autoencoder.
       variables: its "params" and "batch_stats".
       about: what else to note in `config.json`, such as the game and the validation loss.
+      usual: by game, the value that each bit of a code has on most of its screens, uint8[ceil(bits / 8)], packed.
     """
     arrays = {name: np.asarray(array) for name, array in _flatten(variables).items()}
     _check_shapes(config, arrays, directory)
-    # The weights' name holds their digest: a crash before the new config leaves the old pair whole.
-    name = f"weights-{_digest(arrays)[:16]}.npz"
-    durable.write_arrays(directory / name, arrays)
-    description = {
+    # The names of files hold their digests: a crash before the new config leaves the old ones whole.
+    description: dict[str, Any] = {
         "format": FORMAT,
         "model": configs.settings(config),
-        "weights": {"file": name, "sha256": _file_digest(directory / name)},
+        "weights": _write_arrays(directory, "weights", arrays),
         "about": dict(about or {}),
     }
+    if usual:
+        description["usual"] = _write_arrays(directory, "usual", usual) | {"games": sorted(usual)}
     durable.write_json(directory / CONFIG, description, sealed=True)
-    for old in directory.glob("weights-*.npz"):
-        if old.name != name:
+    named = {description[part]["file"] for part in ("weights", "usual") if part in description}
+    for old in (*directory.glob("weights-*.npz"), *directory.glob("usual-*.npz")):
+        if old.name not in named:
             old.unlink()
+
+
+def _write_arrays(directory: Path, part: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Writes a file that is named after its digest, and says how `config.json` names it."""
+    name = f"{part}-{_digest(arrays)[:16]}.npz"
+    durable.write_arrays(directory / name, dict(arrays))
+    return {"file": name, "sha256": _file_digest(directory / name)}
 
 
 def load_model(directory: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """Reads a model: its config and its variables, "params" and "batch_stats", as NumPy arrays."""
     description = model_description(directory)
     config = configs.from_settings(ModelConfig, description["model"], directory / CONFIG)
-    path = directory / Path(description["weights"]["file"]).name
-    expected = description["weights"]["sha256"]
+    arrays = _read_arrays(directory, description["weights"])
+    _check_shapes(config, arrays, directory)
+    return config, _nest(arrays)
+
+
+def usual_codes(directory: Path) -> dict[str, np.ndarray]:
+    """By game, the code that most of its screens have bit for bit: uint8[ceil(bits / 8)]; empty if it is not known."""
+    described = model_description(directory).get("usual")
+    return _read_arrays(directory, described) if described else {}
+
+
+def usual_digest(directory: Path, game: str) -> str | None:
+    """What tells the model's usual codes from others; None if that of the game is not known."""
+    described = model_description(directory).get("usual", {})
+    return described["sha256"][:16] if game in described.get("games", ()) else None
+
+
+def _read_arrays(directory: Path, described: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    path = directory / Path(described["file"]).name
     if not path.exists():
         raise UserError(f"{path} is missing, though {CONFIG} names it; copy the whole folder")
-    if _file_digest(path) != expected:
+    if _file_digest(path) != described["sha256"]:
         raise UserError(
             f"{path} is torn: its SHA-256 is not the one in {CONFIG}; copy the folder again"
         )
-    arrays = durable.read_arrays(path)
-    _check_shapes(config, arrays, directory)
-    return config, _nest(arrays)
+    return durable.read_arrays(path)
 
 
 def model_description(directory: Path) -> dict[str, Any]:
@@ -131,9 +157,10 @@ def model_description(directory: Path) -> dict[str, Any]:
     for name in ("model", "weights", "about"):
         if not isinstance(description.get(name), dict):
             raise durable.DamagedFileError(path, f"its {name} is {description.get(name)!r}")
-    for name in ("file", "sha256"):
-        if not isinstance(description["weights"].get(name), str):
-            raise durable.DamagedFileError(path, f"it does not say the {name} of its weights")
+    for part in ("weights", "usual"):
+        for name in ("file", "sha256"):
+            if part in description and not isinstance(description[part].get(name), str):
+                raise durable.DamagedFileError(path, f"it does not say the {name} of its {part}")
     return description
 
 

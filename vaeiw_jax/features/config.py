@@ -1,5 +1,6 @@
 """Which feature set, and what it is told about where it is used."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from vaeiw_jax.errors import UserError, unknown
 
 ENCODERS = ("auto", "xla", "patches")
 LITERALS = TRUE, EITHER, UNUSUAL = "true", "either", "unusual"
+USUAL = MODEL, RANDOM_PLAY = "model", "random_play"
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,26 @@ class FeaturesConfig:
         default="true",
         metadata={
             "help": "vae: what of a bit is an atom: true: that it is true, as in the paper; either: its value; "
-            "unusual: that it is not as it mostly is in random play of the game"
+            "unusual: that it is not as it mostly is in the game"
+        },
+    )
+    usual: str = field(
+        default=MODEL,
+        metadata={
+            "help": "vae, literals=unusual: how bits mostly are. model: on the screens the model was trained on or, if "
+            "it does not know the game, in random play; random_play: in seeded random play of the game"
         },
     )
     changes: bool = field(
         default=False,
         metadata={
             "help": "vae: atoms also for bits that were switched on, or off, since the parent's screen"
+        },
+    )
+    noise: bool = field(
+        default=False,
+        metadata={
+            "help": "vae, Bernoulli: add the noise of training, drawn for each node, as the paper's published code does"
         },
     )
     encoder: str = field(
@@ -63,6 +78,12 @@ class FeaturesConfig:
             raise unknown("encoder", self.encoder, ENCODERS)
         if self.literals not in LITERALS:
             raise unknown("literals", self.literals, LITERALS)
+        if self.usual.partition(":")[0] not in USUAL:
+            raise unknown("source of usual values", self.usual, USUAL)
+        if self.noise and self.sample_features:
+            raise UserError(
+                "noise is drawn for every node, sample_features for every screen; choose one of the two"
+            )
         if not 0 < self.threshold < 1:
             raise UserError(f"threshold must be above 0 and below 1, not {self.threshold}")
         if not 1 <= self.quantisation_bits <= 8:
@@ -85,5 +106,5 @@ class Setting(NamedTuple):
     screen_shape: tuple[int, int]
     background: np.ndarray | None = None
     """int16[height, width]: the colour a pixel never left, -1 where it did; None if screens are not masked."""
-    typical: np.ndarray | None = None
-    """uint8[n, height, width]: what random play shows; None if nothing depends on it."""
+    random_screens: Callable[[], np.ndarray] | None = None
+    """() -> uint8[n, height, width]: what seeded random play shows; None where there is no emulator to play with."""

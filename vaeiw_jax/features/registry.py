@@ -10,7 +10,7 @@ import numpy as np
 
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import numba_compilation
-from vaeiw_jax.features.config import FeaturesConfig, Setting
+from vaeiw_jax.features.config import UNUSUAL, FeaturesConfig, Setting
 from vaeiw_jax.object_names import is_object_name, load_object, object_name
 
 
@@ -132,10 +132,16 @@ def check(config: FeaturesConfig) -> None:
             f"an encoder changes nothing for --features={config.features}; "
             "leave --encoder out, or use --features=vae"
         )
-    if (config.literals != FeaturesConfig.literals or config.changes) and not entry.takes_directory:
+    learned = config.literals != FeaturesConfig.literals or config.changes or config.noise
+    if learned and not entry.takes_directory:
         raise UserError(
-            f"literals and changes are for learned features, not for --features={config.features}; "
+            f"literals, changes and noise are for learned features, not for --features={config.features}; "
             "leave them out, or use --features=vae"
+        )
+    if config.usual != FeaturesConfig.usual and config.literals != UNUSUAL:
+        raise UserError(
+            f"usual={config.usual} changes nothing for literals={config.literals}; leave it out, or use "
+            f"--literals={UNUSUAL}"
         )
     if entry.check is not None:
         _function(entry.check)(config)

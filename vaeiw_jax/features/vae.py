@@ -21,7 +21,14 @@ import numpy as np
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import encoders
-from vaeiw_jax.features.config import EITHER, UNUSUAL, FeaturesConfig, Setting
+from vaeiw_jax.features.config import (
+    EITHER,
+    MODEL,
+    RANDOM_PLAY,
+    UNUSUAL,
+    FeaturesConfig,
+    Setting,
+)
 from vaeiw_jax.features.encoders import ENCODERS, ScreenEncoder
 from vaeiw_jax.features.literals import Literals, usual_values
 from vaeiw_jax.features.numba_compilation import read_only
@@ -53,11 +60,9 @@ class VAEFeatures:
         self._config = config
         self._model, variables = models.load_model(directory)
         self._warn_of_another_game(directory, setting.game)
-        if config.sample_features and self._model.latent_kind != "bernoulli":
-            raise UserError(
-                "sample_features needs Bernoulli latents, and this model's are Gaussian"
-            )
-        self._sampled = config.sample_features
+        for name in ("sample_features", "noise"):
+            if getattr(config, name) and self._model.latent_kind != "bernoulli":
+                raise UserError(f"{name} needs Bernoulli latents, and this model's are Gaussian")
         self._num_bits = codes.num_features(self._model, config.quantisation_bits)
         self._word = np.uint64 if math.prod(setting.screen_shape) % 8 == 0 else np.uint8
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
@@ -66,15 +71,22 @@ class VAEFeatures:
         encoder = ENCODERS[encoders.resolved(config.encoder)]
         self._encoder: ScreenEncoder = encoder(self._model, variables, setting.screen_shape, edges)
         self._literals = Literals(
-            self._num_bits, config.literals, config.changes, self._usual(config, setting)
+            self._num_bits, config.literals, config.changes, self._usual(directory, setting)
         )
 
-    def _usual(self, config: FeaturesConfig, setting: Setting) -> np.ndarray | None:
-        if config.literals != UNUSUAL:
+    def _usual(self, directory: Path, setting: Setting) -> np.ndarray | None:
+        """The code of usual values, if atoms depend on it."""
+        if self._config.literals != UNUSUAL:
             return None
-        if setting.typical is None:
+        if usual_source(self._config, directory, setting.game) != RANDOM_PLAY:
+            return models.usual_codes(directory)[setting.game]
+        if setting.random_screens is None:
             raise UserError("literals=unusual needs screens of the game, to know what is usual")
-        return usual_values(np.stack([self._code(screen) for screen in setting.typical]))
+        screens = setting.random_screens()
+        draws = np.full((len(screens), self._model.num_latents), 0.5)  # the noise in the middle
+        return usual_values(
+            self._encoder.features(screens, self._noisy(draws) if self._config.noise else None)
+        )
 
     @property
     def num_features(self) -> int:
@@ -110,17 +122,17 @@ class VAEFeatures:
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
         before = None
         if self._config.changes and previous is not None:
-            before = self._code(previous.screen)
-        return self._literals.atoms(self._code(seen.screen), before)
+            before = self._code(previous)
+        return self._literals.atoms(self._code(seen), before)
 
-    def _code(self, screen: np.ndarray) -> np.ndarray:
+    def _code(self, seen: Seen) -> np.ndarray:
         """uint8[ceil(bits / 8)]: what the encoder makes of a screen."""
-        digest = self._digest(screen)
+        key = self._key(seen)
         with self._cache_lock:
-            packed = self._cache.get(digest)
+            packed = self._cache.get(key)
             if packed is not None:
-                self._cache.move_to_end(digest)
-        return self._encode({digest: screen})[0] if packed is None else packed
+                self._cache.move_to_end(key)
+        return self._encode({key: seen})[0] if packed is None else packed
 
     @property
     def prefetch(self) -> Callable[[Iterable[Seen]], None] | None:
@@ -132,28 +144,47 @@ class VAEFeatures:
         return self._prefetch if self._encoder.batched else None
 
     def _prefetch(self, waiting: Iterable[Seen]) -> None:
-        screens = {self._digest(seen.screen): seen.screen for seen in waiting}
+        keys = {self._key(seen): seen for seen in waiting}
         with self._cache_lock:
-            new = {digest: screens[digest] for digest in screens if digest not in self._cache}
-        if new and next(iter(new)) == next(iter(screens)):
+            new = {key: keys[key] for key in keys if key not in self._cache}
+        if new and next(iter(new)) == next(iter(keys)):
             self._encode(new)
 
-    def _digest(self, screen: np.ndarray) -> bytes:
-        digest: np.ndarray = _digest(read_only(screen).ravel().view(self._word))
-        return digest.tobytes()
+    def _key(self, seen: Seen) -> bytes:
+        """What a code depends on: the screen and, if there is noise, the node's own seed."""
+        digest: np.ndarray = _digest(read_only(seen.screen).ravel().view(self._word))
+        seed = _noise_seed(seen).to_bytes(8) if self._config.noise else b""
+        return digest.tobytes() + seed
 
-    def _encode(self, screens: dict[bytes, np.ndarray]) -> np.ndarray:
-        """The packed bits of screens, by digest, which are kept: uint8[n, ceil(bits / 8)]."""
-        draws = None
-        if self._sampled:  # with a generator that is the screen's own
-            generators = [np.random.default_rng(int.from_bytes(digest)) for digest in screens]
-            draws = np.stack([rng.random(self._model.num_latents) for rng in generators])
-        packed = self._encoder.features(np.stack(list(screens.values())), draws)
+    def _encode(self, waiting: dict[bytes, Seen]) -> np.ndarray:
+        """The packed bits of what is seen, by key, which are kept: uint8[n, ceil(bits / 8)]."""
+        screens = np.stack([seen.screen for seen in waiting.values()])
+        packed = self._encoder.features(screens, self._draws(waiting))
         with self._cache_lock:
-            self._cache.update(zip(screens, packed, strict=True))
+            self._cache.update(zip(waiting, packed, strict=True))
             while len(self._cache) > CACHED_SCREENS:
                 self._cache.popitem(last=False)
         return packed
+
+    def _draws(self, waiting: dict[bytes, Seen]) -> np.ndarray | None:
+        """float64[n, num_latents], for features that are drawn, each with a generator of its own."""
+        config = self._config
+        if config.noise:
+            seeds = [_noise_seed(seen) for seen in waiting.values()]
+        elif config.sample_features:
+            seeds = [int.from_bytes(key) for key in waiting]
+        else:
+            return None
+        number = self._model.num_latents
+        draws = np.stack([np.random.default_rng(seed).random(number) for seed in seeds])
+        return self._noisy(draws) if config.noise else draws
+
+    def _noisy(self, draws: np.ndarray) -> np.ndarray:
+        return codes.noise_draws(draws, self._model.tau, self._config.threshold)
+
+
+def _noise_seed(seen: Seen) -> int:
+    return getattr(seen, "noise_seed", 0)
 
 
 _SEEDS, _MULTIPLIERS = np.random.default_rng(0).integers(1, 2**64, (2, 8), np.uint64) | 1
@@ -184,8 +215,34 @@ def identity(name: str, game: str) -> str:
     return f"vae:{models.model_description(model_directory(name, game))['weights']['sha256']}"
 
 
+def usual_source(config: FeaturesConfig, directory: Path, game: str) -> str:
+    """Where usual values come from: `model:DIGEST`, or random play where the model does not know the game.
+
+    A model knows them for the default features alone: other thresholds and bits have others.
+    """
+    default = FeaturesConfig()
+    own = config.noise or any(
+        getattr(config, name) != getattr(default, name)
+        for name in ("threshold", "quantisation_bits")
+    )
+    digest = models.usual_digest(directory, game)
+    if config.usual == RANDOM_PLAY or own or digest is None:
+        return RANDOM_PLAY
+    if config.usual not in (MODEL, f"{MODEL}:{digest}"):
+        raise UserError(
+            f"the usual values of {directory} are {MODEL}:{digest}, not {config.usual}; give --usual={MODEL}"
+        )
+    return f"{MODEL}:{digest}"
+
+
 def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:
-    """The config with the model by its digest, and the encoder that is used on this machine."""
+    """The config with the model and its usual values by digest, and the encoder that is used on this machine."""
+    usual = config.usual
+    if config.literals == UNUSUAL:
+        usual = usual_source(config, model_directory(config.features, game), game)
     return dataclasses.replace(
-        config, features=identity(config.features, game), encoder=encoders.resolved(config.encoder)
+        config,
+        features=identity(config.features, game),
+        usual=usual,
+        encoder=encoders.resolved(config.encoder),
     )

@@ -46,6 +46,7 @@ class NoveltyTable:
         self.width = width
         num_keys = num_features if width == 1 else num_features * (num_features + 1) // 2
         self._entries = np.zeros(num_keys, np.int32)  # pages of zeros cost nothing until written
+        self._triangle_size, self._triangle = 0, np.zeros(0, np.int32)
         self._decision = 0
         self.start_decision()
 
@@ -65,10 +66,18 @@ class NoveltyTable:
         if self.width == 1:
             return atoms
         atoms = np.sort(atoms)
-        rows = atoms.astype(np.int64) * (atoms + 1) // 2  # of the lower triangle, one after another
-        if not len(atoms):
-            return atoms
-        return np.concatenate([row + atoms[: i + 1] for i, row in enumerate(rows)])
+        rows = (
+            atoms * (atoms + 1) // 2
+        )  # where the rows of a lower triangle begin, one after another
+        lengths = np.arange(1, len(atoms) + 1)
+        return np.repeat(rows, lengths) + atoms[self._columns(len(atoms))]
+
+    def _columns(self, size: int) -> np.ndarray:
+        """int32[size * (size + 1) / 2]: 0, 0, 1, 0, 1, 2, ...: the columns of a lower triangle, row by row."""
+        if size > self._triangle_size:
+            self._triangle_size = size
+            self._triangle = np.concatenate([np.arange(i + 1, dtype=np.int32) for i in range(size)])
+        return self._triangle[: size * (size + 1) // 2]
 
     def admit(self, keys: np.ndarray, depth: int) -> int:
         """Notes a new node at `depth`; returns a key never seen at that depth or above, or NO_KEY."""

@@ -26,6 +26,7 @@ from vaeiw_jax import configs
 from vaeiw_jax.atari import Atari, AtariConfig, Snapshot
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning.world import Answer, Transition
+from vaeiw_jax.playing.noise_seeds import with_seed
 from vaeiw_jax.playing.step_memory import StepMemory
 
 _QUESTION = struct.Struct("=iI")
@@ -202,6 +203,7 @@ class PooledWorld:
         parent, action, remembered = self._asked.popleft()
         transition, emulator_seconds = (remembered, 0.0) if remembered else self.pool.answer()
         self._memory.remember(parent, action, transition)
+        transition = with_seed(transition, parent, action)
         start = time.perf_counter()
         if self._prefetch is not None:
             later = self.pool.arrived()

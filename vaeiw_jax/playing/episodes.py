@@ -1,6 +1,7 @@
 """The plan-act loop: simulator + features + planner -> one episode and its record."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,6 @@ from vaeiw_jax import atari, configs
 from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, registry
-from vaeiw_jax.features.config import UNUSUAL
 from vaeiw_jax.planning import (
     PlainWorld,
     Planner,
@@ -24,6 +24,7 @@ from vaeiw_jax.planning import (
 from vaeiw_jax.planning.novelty import Notion
 from vaeiw_jax.planning.planner import named_after
 from vaeiw_jax.planning.world import Atoms
+from vaeiw_jax.playing import noise_seeds
 from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
 from vaeiw_jax.playing.planned_episode import PlannedEpisode
 from vaeiw_jax.playing.step_memory import StepMemory, remembering
@@ -130,17 +131,18 @@ class Episode(PlannedEpisode):
         search: SearchFunction | None = None,
     ):
         config = config.named_after(features, search)
-        start_rng, background_rng, planner_rng = generators(seed)
+        start_rng, background_rng, planner_rng, noise_rng = generators(seed)
         self.config = config
         self.seed = seed
         self.simulator = Atari(config.atari)
         self.background = (
             _background(self.simulator, background_rng) if config.features.background_mask else None
         )
-        unusual = config.features.literals == UNUSUAL
-        self._typical = _random_screens(self.simulator, background_rng) if unusual else None
+        self._background_rng = background_rng
         self._chosen: FeatureSet | None = None
         start = self.simulator.start(start_rng)
+        if config.features.noise:
+            start = start._replace(noise_seed=noise_seeds.first_seed(noise_rng))
         self._first_frame = start.frame
         self._prefetch: Prefetch | None = None
         num_features, atoms = self._features(features)
@@ -164,7 +166,10 @@ class Episode(PlannedEpisode):
             chosen = given
         else:
             shape = self.simulator.screen_shape
-            setting = Setting(self.config.atari.game, shape, self.background, self._typical)
+            random_screens = functools.partial(
+                _random_screens, self.simulator, self._background_rng
+            )
+            setting = Setting(self.config.atari.game, shape, self.background, random_screens)
             chosen = registry.create(self.config.features, setting)
         self._prefetch = getattr(chosen, "prefetch", None)
         self._chosen = chosen
@@ -255,7 +260,7 @@ def replay(
       For each action where it led, and what was shown on the way, as uint8[height, width, 3]: every emulated frame, or
       only the last.
     """
-    start_rng, _, _ = generators(seed)
+    start_rng, *_ = generators(seed)
     simulator = Atari(config.atari)
     snapshot = simulator.start(start_rng)
     for action in actions:
@@ -266,8 +271,8 @@ def replay(
 
 
 def generators(seed: int) -> list[np.random.Generator]:
-    """Of the start, the background and the planner: streams of their own, so that none shifts another."""
-    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)]
+    """Of the start, the background, the planner and noise: streams of their own, so that none shifts another."""
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
 
 
 def _background(simulator: Atari, rng: np.random.Generator) -> np.ndarray:

@@ -136,7 +136,7 @@ class GymnasiumEpisode(PlannedEpisode):
         self.seed = seed
         self.max_actions = max_actions
         snapshot = world.start(seed)
-        _, _, planner_rng = generators(seed)  # as in `Episode`, so that equal seeds decide alike
+        _, _, planner_rng, _ = generators(seed)  # as in `Episode`, so that equal seeds decide alike
         planner = Planner(
             config,
             world,

@@ -36,7 +36,8 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
     picture = _picture(training, trained["validation"]["epoch"])
     config, variables = models.load_model(training / "model")
     about = models.model_description(training / "model")["about"]
-    models.save_model(directory, config, variables, about)
+    usual = models.usual_codes(training / "model")
+    models.save_model(directory, config, variables, about, usual)
     durable.write_bytes(
         directory / "reconstructions.png", images.reduced(picture, PICTURE_WIDTH, 128)
     )

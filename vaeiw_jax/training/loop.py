@@ -30,6 +30,7 @@ from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.training.metrics import MetricsLog, Throughput, validations
 from vaeiw_jax.training.trainer import Trainer, Validation, steps_per_epoch
+from vaeiw_jax.training.usual_codes import usual_codes
 from vaeiw_jax.vae import sharding, steps
 from vaeiw_jax.vae.steps import (
     TrainConfig,
@@ -255,10 +256,10 @@ class _Run:
         self._saved_step = self.step
 
     def write_best_model(self) -> None:
-        """Makes `model/` that of the best checkpoint, whatever a crash may have left there."""
+        """Makes `model/` that of the best checkpoint, whatever a crash may have left there, with its usual codes."""
         best = self._checkpoints.best_step()
         if best is not None:
-            self._write_model(self._checkpoints.restore(best, self._state))
+            self._write_model(self._checkpoints.restore(best, self._state), with_usual_codes=True)
 
     def _collect(self, leave: int) -> None:
         """Waits for the calls under way, but for the last `leave`, and reports their metrics."""
@@ -296,16 +297,18 @@ class _Run:
             f" --clip_norm=1, or --dtype=float32 if it was not"
         )
 
-    def _write_model(self, state: TrainState) -> None:
+    def _write_model(self, state: TrainState, with_usual_codes: bool = False) -> None:
         if not sharding.is_primary():
             return
+        model = self._config.model
         variables = jax.device_get(state.variables)
         about = {
             **self._screen_set.description(),
             "screens": len(self._screen_set.screens),
             "validation": self.best,
         }
-        save_model(self._workdir / "model", self._config.model, variables, about)
+        usual = usual_codes(model, variables, self._screen_set) if with_usual_codes else None
+        save_model(self._workdir / "model", model, variables, about, usual)
 
     def _draw(self, validation: Validation) -> None:
         if not self._log:

@@ -38,6 +38,21 @@ def sampling_edges(draws: np.ndarray) -> np.ndarray:
         return np.log(draws / (1 - draws)).astype(np.float32)[..., None]
 
 
+def noise_draws(uniform: np.ndarray, tau: float, threshold: float) -> np.ndarray:
+    """Draws, for `sampling_edges`, of features with the noise of training: a relaxed sample beyond the threshold.
+
+    sigmoid((logit + noise) / tau) > threshold with logistic noise, whose sign does not matter, says that the logit
+    exceeds tau * logit(threshold) + noise.
+
+    Args:
+      uniform: float64, uniform in [0, 1).
+      tau: temperature of the relaxed samples.
+      threshold: of a feature.
+    """
+    odds = (threshold / (1 - threshold)) ** tau
+    return odds * uniform / (1 - uniform + odds * uniform)
+
+
 def bin_edges(quantisation_bits: int) -> np.ndarray:
     """The float32[2**bits - 1] edges that cut N(0, 1) into bins of equal probability."""
     if not 1 <= quantisation_bits <= 8:
