@@ -115,6 +115,7 @@ def _of_symbols(name: str, title: str, **settings: Any) -> Method:
 SYMBOLS = (
     _of_symbols("symbols_bprost", "B-PROST", features="bprost"),
     _of_symbols("symbols_true", "true bits (the paper)"),
+    _of_symbols("symbols_noise", "true bits, noise (published code)", noise=True),
     _of_symbols("symbols_either", "either value", literals="either"),
     _of_symbols("symbols_unusual", "unusual bits", literals="unusual"),
     _of_symbols("symbols_true_changes", "true bits, changes", changes=True),
@@ -126,6 +127,11 @@ SYMBOLS = (
         **{"literals": "either", "changes": True, "widen": True},
     ),
     _of_symbols("symbols_unusual_pairs", "pairs of unusual bits", literals="unusual", width=2),
+    _of_symbols(
+        "symbols_unusual_changes_widened",
+        "unusual bits, widened",
+        **{"literals": "unusual", "changes": True, "widen": True},
+    ),
 )
 """What of a learned code is an atom."""
 
