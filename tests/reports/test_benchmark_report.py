@@ -32,6 +32,11 @@ def measurements(tmp_path):
                 "late": dict.fromkeys(METHODS, 1),
                 "decisions": dict.fromkeys(METHODS, 25),
             },
+            "symbols": {
+                "rates": {"B-PROST": 300.0, planner_suite.PAIRS: 250.0},
+                "nodes_a_decision": {"B-PROST": 150.0, planner_suite.PAIRS: 125.0},
+                "seconds_a_decision": 0.5,
+            },
             "bprost": {"milliseconds": 0.5},
             "growth": {"seconds": (0.5, 32.0)}
             | {
@@ -74,6 +79,11 @@ def measurements(tmp_path):
         ("planner", "| start: to the end of the first decision | 10 s | 4 s | 3.5 s |"),
         ("planner", "| decisions that end more than 20 ms late | 1% |  | 4.0% of 200 |"),
         ("planner", "| Pong | 200 | 0.25 | 0.50 | 0.75 | 1.00 |"),
+        ("planner", "| Pong | 300 | 250 |"),
+        (
+            "planner",
+            "| pairs of unusual bits on one core, nodes in 0.5 s, the median game | 150 |  | 125 |",
+        ),
         ("features", "| bprost | 2.000 | 0.500 |"),
         ("features", "| patches | 2.50 |  |"),
         ("features", "| xla | 20.00 | 8.00 |"),

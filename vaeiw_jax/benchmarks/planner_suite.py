@@ -20,7 +20,7 @@ from vaeiw_jax.benchmarks.machine_load import MachineLoad
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.cores import usable_cores
-from vaeiw_jax.models import model_directory
+from vaeiw_jax.models import UNIVERSAL, model_directory
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
 from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 
@@ -35,6 +35,16 @@ BOUND, ONE_EMULATOR, PARALLEL = "emulator bound", "VAE, one emulator", "VAE, par
 BPROST, ONE_CORE = "B-PROST, one emulator", "VAE, one core"
 EARLY = 200
 """The decision from which on memory should be flat."""
+
+PAIRS = "pairs of unusual bits"
+ON_ONE_CORE: dict[str, dict[str, Any]] = {
+    "B-PROST": {"features": "bprost"},
+    "true bits": {},
+    "either value, changes": {"literals": "either", "changes": True},
+    "unusual bits": {"literals": "unusual"},
+    PAIRS: {"literals": "unusual", "width": 2},
+}
+"""Notions of an atom that are compared on one core, by the settings of the universal VAE's features."""
 
 GROWING = (PARALLEL, BPROST)
 """What is measured in long decisions."""
@@ -56,6 +66,7 @@ def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """Measures the parts asked for that are not in the results yet, game by game."""
     parts: dict[str, Callable[[BenchmarkConfig, str, str], dict[str, Any]]] = {
         "rates": _rates,
+        "symbols": _symbols,
         "bprost": _bprost,
         "growth": _growth,
         "memory": _memory,
@@ -111,6 +122,31 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             for name, all_ in together.items()
         },
         "setups": {name: str(setup) for name, setup in setups(game, vae).items()},
+        "seconds_a_decision": config.seconds,
+    }
+
+
+def _symbols(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+    """Nodes per second and nodes a decision, on one core, by what is an atom."""
+    turn = max(1, config.decisions // TURNS)
+    nodes: dict[str, list[int]] = {name: [] for name in ON_ONE_CORE}
+    seconds: dict[str, list[float]] = {name: [] for name in ON_ONE_CORE}
+    with contextlib.ExitStack() as stack:
+        players = {}
+        for name, settings in ON_ONE_CORE.items():
+            given = {"features": f"vae:{UNIVERSAL}"} | settings
+            setup = Setup(game, given.pop("features"), cores=1, settings=tuple(given.items()))
+            players[name] = stack.enter_context(Player(setup))
+        for player in players.values():
+            player.play(config.opening, budget_nodes=OPENING_NODES)
+        while len(nodes[PAIRS]) < config.decisions:
+            for name, player in players.items():
+                played = player.play(turn, budget_seconds=config.seconds)
+                nodes[name] += played["nodes"]
+                seconds[name] += played["seconds"]
+    return {
+        "rates": {name: float(sum(nodes[name]) / sum(seconds[name])) for name in nodes},
+        "nodes_a_decision": {name: float(np.mean(nodes[name])) for name in nodes},
         "seconds_a_decision": config.seconds,
     }
 

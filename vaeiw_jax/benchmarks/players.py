@@ -18,9 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax.atari import AtariConfig
-from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing import runs
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
@@ -35,6 +32,8 @@ class Setup:
     emulators: int = 0
     cores: int | None = None
     """How many it may use, or all."""
+    settings: tuple[tuple[str, Any], ...] = ()
+    """Other settings of the episode, by flag."""
 
 
 class Player:
@@ -108,8 +107,12 @@ class _Game:
 
     def _start(self) -> Episode:
         setup = self._setup
-        planner = PlannerConfig(rollouts_in_flight=setup.rollouts_in_flight)
-        config = EpisodeConfig(AtariConfig(setup.game), planner, FeaturesConfig(setup.features))
+        settings = {
+            "features": setup.features,
+            "rollouts_in_flight": setup.rollouts_in_flight,
+            **dict(setup.settings),
+        }
+        config = EpisodeConfig.of(setup.game, **settings)
         return Episode(config, self._seed, setup.emulators)
 
     def play(

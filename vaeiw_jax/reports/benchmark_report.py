@@ -65,6 +65,12 @@ def _planner_tables(measurements: Measurements) -> list[Table]:
             for game, each in rates.items()
         ]
         tables.append(_table(("game", f"nodes/s, {planner_suite.BOUND}", *_METHODS), by_game))
+    if symbols := measurements.of(planner_suite.SUITE, "symbols"):
+        names = list(next(iter(symbols.values()))["rates"])
+        by_game = [
+            [game, *(each["rates"][name] for name in names)] for game, each in symbols.items()
+        ]
+        tables.append(_table(("nodes/s on one core", *names), by_game))
     return tables
 
 
@@ -81,6 +87,11 @@ def _planner_rows(measurements: Measurements) -> list[tuple[str, str, str, str]]
         if rates:
             ratio = geometric_mean(planner_suite.ratios(rates, name).values())
             rows.append((f"{what}, of the emulator bound", at_least, aim, f"{ratio:.2f}"))
+    if symbols := measurements.of(planner_suite.SUITE, "symbols"):
+        seconds = next(iter(symbols.values()))["seconds_a_decision"]
+        pairs = [each["nodes_a_decision"][planner_suite.PAIRS] for each in symbols.values()]
+        what = f"{planner_suite.PAIRS} on one core, nodes in {seconds:g} s, the median game"
+        rows.append((what, "150", "", f"{np.median(pairs):.0f}"))
     if bprost := measurements.of(planner_suite.SUITE, "bprost"):
         mean = geometric_mean(each["milliseconds"] for each in bprost.values())
         rows.append(("B-PROST atoms of a new screen", "1.5 ms", "0.5 ms", f"{mean:.2f} ms"))
