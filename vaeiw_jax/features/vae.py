@@ -83,10 +83,8 @@ class VAEFeatures:
         if setting.random_screens is None:
             raise UserError("literals=unusual needs screens of the game, to know what is usual")
         screens = setting.random_screens()
-        draws = np.full((len(screens), self._model.num_latents), 0.5)  # the noise in the middle
-        return usual_values(
-            self._encoder.features(screens, self._noisy(draws) if self._config.noise else None)
-        )
+        middle = np.full((len(screens), self._model.num_latents), 0.5)  # of what could be drawn
+        return usual_values(self._encoder.features(screens, self._draws(middle)))
 
     @property
     def num_features(self) -> int:
@@ -159,28 +157,29 @@ class VAEFeatures:
     def _encode(self, waiting: dict[bytes, Seen]) -> np.ndarray:
         """The packed bits of what is seen, by key, which are kept: uint8[n, ceil(bits / 8)]."""
         screens = np.stack([seen.screen for seen in waiting.values()])
-        packed = self._encoder.features(screens, self._draws(waiting))
+        packed = self._encoder.features(screens, self._draws(self._uniform(waiting)))
         with self._cache_lock:
             self._cache.update(zip(waiting, packed, strict=True))
             while len(self._cache) > CACHED_SCREENS:
                 self._cache.popitem(last=False)
         return packed
 
-    def _draws(self, waiting: dict[bytes, Seen]) -> np.ndarray | None:
-        """float64[n, num_latents], for features that are drawn, each with a generator of its own."""
-        config = self._config
-        if config.noise:
+    def _uniform(self, waiting: dict[bytes, Seen]) -> np.ndarray | None:
+        """float64[n, num_latents], for features that are drawn, each row by a generator of its own."""
+        if self._config.noise:
             seeds = [_noise_seed(seen) for seen in waiting.values()]
-        elif config.sample_features:
+        elif self._config.sample_features:
             seeds = [int.from_bytes(key) for key in waiting]
         else:
             return None
         number = self._model.num_latents
-        draws = np.stack([np.random.default_rng(seed).random(number) for seed in seeds])
-        return self._noisy(draws) if config.noise else draws
+        return np.stack([np.random.default_rng(seed).random(number) for seed in seeds])
 
-    def _noisy(self, draws: np.ndarray) -> np.ndarray:
-        return codes.noise_draws(draws, self._model.tau, self._config.threshold)
+    def _draws(self, uniform: np.ndarray | None) -> np.ndarray | None:
+        """What probabilities must exceed for features to be true, if features are drawn."""
+        if self._config.noise and uniform is not None:
+            return codes.noise_draws(uniform, self._model.tau, self._config.threshold)
+        return uniform if self._config.sample_features else None
 
 
 def _noise_seed(seen: Seen) -> int:
@@ -221,10 +220,8 @@ def usual_source(config: FeaturesConfig, directory: Path, game: str) -> str:
     A model knows them for the default features alone: other thresholds and bits have others.
     """
     default = FeaturesConfig()
-    own = config.noise or any(
-        getattr(config, name) != getattr(default, name)
-        for name in ("threshold", "quantisation_bits")
-    )
+    deciding = ("threshold", "quantisation_bits", "sample_features", "noise")
+    own = any(getattr(config, name) != getattr(default, name) for name in deciding)
     digest = models.usual_digest(directory, game)
     if config.usual == RANDOM_PLAY or own or digest is None:
         return RANDOM_PLAY
