@@ -46,13 +46,7 @@ class ObviousWidening(ObviousRolloutIW):
     def search_on(self):
         self.forget()
         for node in self.generated:
-            depths = [self.least_depth.get(t, float("inf")) for t in self.tuples(node)]
-            for t in self.tuples(node):
-                self.least_depth[t] = min(self.least_depth.get(t, float("inf")), node.depth)
-            if (
-                not any(depth > node.depth for depth in depths)
-                or node.depth >= self.config.max_depth
-            ):
+            if not self.goes_on_from_new(node) or node.depth >= self.config.max_depth:
                 self.solve(node)
         while not self.root.solved and not self.spent():
             self.rollout()

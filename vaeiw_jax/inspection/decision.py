@@ -41,7 +41,10 @@ class Replanned:
     @property
     def returns(self) -> np.ndarray:
         """float64[size]"""
-        return returns(self.tree, self.config.planner.discount)
+        planner = self.config.planner
+        return returns(
+            self.tree, planner.discount, planner.rules.untried_as_zero, planner.leaf_alpha
+        )
 
     @property
     def kept(self) -> np.ndarray:

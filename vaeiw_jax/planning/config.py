@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.planning.novelty import MAX_DEPTH
+from vaeiw_jax.planning.rules import PUBLISHED, Rules
 from vaeiw_jax.planning.searches import SEARCHES, SearchEntry, lookup_search
 
 CACHING = ("partial", "none")
@@ -59,6 +60,7 @@ class PlannerConfig:
     max_tree_nodes: int | None = field(
         default=None, metadata={"help": "a decision ends when the tree has this many nodes"}
     )
+    rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
         lookup_search(self.planner)
@@ -86,8 +88,14 @@ class PlannerConfig:
             raise UserError(f"max_depth must be from 1 to {MAX_DEPTH:,}, not {self.max_depth}")
         if self.max_tree_nodes is not None and self.max_tree_nodes < 2:
             raise UserError(f"max_tree_nodes must be at least 2, not {self.max_tree_nodes}")
+        self.rules.check(self.planner, self.search.looks_ahead, self.widen, self.risk_averse)
 
     @property
     def search(self) -> SearchEntry:
         """What is known about the search that `planner` names."""
         return lookup_search(self.planner)
+
+    @property
+    def leaf_alpha(self) -> float:
+        """By what points lost at a leaf are multiplied in the back-up, besides risk aversion."""
+        return self.risk_alpha if self.rules.losses == PUBLISHED and not self.risk_averse else 1.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from vaeiw_jax.planning.search import SOLVED, Search
 from vaeiw_jax.planning.tree import NO_NODE
 
-_ANY_DEPTH = 0
+ANY_DEPTH = 0
 """To IW a key is new or it is not, whatever the depth: all are noted at this one."""
 
 
@@ -18,8 +18,8 @@ def iw(search: Search) -> str:
     tree = search.tree
     queue: deque[tuple[int, int]] = deque()
     for node in tree.breadth_first():
-        search.note(int(node), _ANY_DEPTH)
-        queue.extend(_untried(search, int(node)))
+        search.note(int(node), ANY_DEPTH)
+        queue.extend(untried(search, int(node)))
     while queue or search.in_flight:
         ended = search.spent()
         while queue and search.may_ask and not ended:
@@ -27,13 +27,14 @@ def iw(search: Search) -> str:
             ended = search.spent()
         if not search.in_flight:
             return ended or SOLVED
-        child, novel = search.receive(_ANY_DEPTH)
+        child, novel = search.receive(ANY_DEPTH)
         if novel:
-            queue.extend(_untried(search, child))
+            queue.extend(untried(search, child))
     return SOLVED
 
 
-def _untried(search: Search, node: int) -> Iterator[tuple[int, int]]:
+def untried(search: Search, node: int) -> Iterator[tuple[int, int]]:
+    """The node with each of its actions that was not tried; none where the search must not go on."""
     tree = search.tree
     if tree.terminal[node] or tree.depth[node] >= search.config.max_depth:
         return

@@ -1,5 +1,6 @@
 """The least depth at which each atom, or pair of atoms, was seen in this decision."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -100,6 +101,18 @@ class NoveltyTable:
         return self._decision * _DEPTHS + MAX_DEPTH - depth
 
 
+NO_REWARD_GROUP = 0
+"""Of states whose path pays nothing, and of all where paths make no difference."""
+
+
+def reward_group(path_reward: float) -> int:
+    """A number for each power of two of what the path to a state pays, and one for all that pay nothing."""
+    if path_reward <= 0:
+        return NO_REWARD_GROUP
+    exponent = math.frexp(path_reward)[1]  # 1 for rewards from 1 to 2, 2 for those from 2 to 4, ...
+    return exponent if exponent > 0 else exponent - 1
+
+
 class Novelty:
     """Novelty by one notion after another: a table for each, of which one is in use.
 
@@ -110,25 +123,29 @@ class Novelty:
     def __init__(self, notions: Sequence[Notion]):
         self.notions = notions
         self.level = 0
-        self._tables = [NoveltyTable(*notion) for notion in notions]
+        self._tables = {
+            (level, NO_REWARD_GROUP): NoveltyTable(*notion) for level, notion in enumerate(notions)
+        }
 
     def start_decision(self) -> None:
         """Forgets all that was seen, and begins with the first notion."""
         self.level = 0
-        for table in self._tables:
+        for table in self._tables.values():
             table.start_decision()
 
     @property
     def can_widen(self) -> bool:
         return self.level + 1 < len(self.notions)
 
-    @property
-    def table(self) -> NoveltyTable:
-        """Of the notion in use."""
-        return self._tables[self.level]
+    def table(self, group: int = NO_REWARD_GROUP) -> NoveltyTable:
+        """Of the notion in use, for one of the groups that states are compared within."""
+        key = self.level, group
+        if key not in self._tables:
+            self._tables[key] = NoveltyTable(*self.notions[self.level])
+        return self._tables[key]
 
     def keys(self, atoms: np.ndarray) -> np.ndarray:
         """The keys, in the table, that a node with these atoms makes true."""
         if len(self.notions) > 1:
             atoms = atoms[atoms < self.notions[self.level].limit]
-        return self.table.keys(atoms)
+        return self.table().keys(atoms)

@@ -13,8 +13,8 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.object_names import object_name
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import Notion, Novelty
-from vaeiw_jax.planning.returns import action_values, best_action
-from vaeiw_jax.planning.search import Search, Statistics
+from vaeiw_jax.planning.returns import best_branch, returns, revalue, values_below
+from vaeiw_jax.planning.search import BRANCH, Search, Statistics
 from vaeiw_jax.planning.searches import SearchFunction
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
 from vaeiw_jax.planning.world import Transition, World
@@ -26,7 +26,7 @@ class Decision:
 
     action: int
     values: np.ndarray
-    """float64[num_actions], the returns the actions promise; NaN where one was not tried."""
+    """float64[num_actions], the returns the actions promise; NaN where one was not tried, unless that counts as 0."""
     statistics: Statistics
 
 
@@ -79,10 +79,14 @@ class Planner:
         self._clock = clock
         self._root_atoms = world.atoms(snapshot, None)
         self.tree = Tree(num_actions, snapshot, lives)
+        self._chosen: list[int] = []  # by the last decision: its action and those to follow
+        self._branch: list[int] = []  # those to follow, once it was acted on
 
     def decide(self) -> Decision:
-        """Searches from the root and chooses an action."""
+        """Searches from the root and chooses an action, or takes the next of a branch that was chosen before."""
         self._novelty.start_decision()
+        if self.config.rules.revalues and not self._branch:
+            revalue(self.tree, self.config)
         search = Search(
             self.config,
             self.tree,
@@ -92,14 +96,18 @@ class Planner:
             self._rng,
             self._clock,
         )
-        ended = self._search(search)
-        values = action_values(self.tree, self.config.discount)
-        action = best_action(values, self._rng)
-        nothing_known = bool(np.isnan(values).all())
-        return Decision(action, values, search.statistics(ended, nothing_known))
+        ended = BRANCH if self._branch else self._search(search)
+        config, tree, untried_as_zero = self.config, self.tree, self.config.rules.untried_as_zero
+        value = returns(tree, config.discount, untried_as_zero, config.leaf_alpha)
+        values = values_below(tree, ROOT, value, untried_as_zero)
+        self._chosen = self._branch or best_branch(tree, value, config, self._rng)
+        blindly = not self._branch and bool(np.isnan(values).all())
+        return Decision(self._chosen[0], values, search.statistics(ended, blindly))
 
     def act(self, action: int) -> Transition:
         """Takes the action: its child becomes the root, with the branch below it or, without caching, alone."""
+        self._branch = self._chosen[1:] if self._chosen[:1] == [action] else []
+        self._chosen = []
         tree = self.tree
         before = tree.snapshots[ROOT]
         child = int(tree.children[ROOT, action])
@@ -125,6 +133,7 @@ class Planner:
         return {
             **self.tree.to_arrays(),
             "root_atoms": self._root_atoms,
+            "branch": np.array(self._branch, np.int32),
             "rng": np.array(json.dumps(self._rng.bit_generator.state)),
         }
 
@@ -132,4 +141,5 @@ class Planner:
         """Goes back to what `to_arrays` described."""
         self.tree = Tree.from_arrays(arrays, snapshots)
         self._root_atoms = arrays["root_atoms"]
+        self._chosen, self._branch = [], arrays["branch"].tolist()
         self._rng.bit_generator.state = json.loads(str(arrays["rng"]))

@@ -50,7 +50,7 @@ def _walk(search: Search, node: int) -> bool:
             return True
         depth = int(tree.depth[child])
         if not search.still_novel(child, depth):
-            tree.solve(child)
+            search.prune(child)
             search.rollout_lengths.append(depth)
             return True
         node = child

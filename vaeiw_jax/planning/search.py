@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vaeiw_jax.planning.config import PlannerConfig
-from vaeiw_jax.planning.novelty import NO_KEY, Novelty
-from vaeiw_jax.planning.returns import utility
+from vaeiw_jax.planning.novelty import NO_KEY, NO_REWARD_GROUP, Novelty, NoveltyTable, reward_group
+from vaeiw_jax.planning.returns import loses_life, utility
+from vaeiw_jax.planning.rules import PUBLISHED
 from vaeiw_jax.planning.tree import ROOT, Tree
 from vaeiw_jax.planning.world import World
 
@@ -19,8 +20,10 @@ NODES = "nodes"
 SOLVED = "solved"
 TREE_NODES = "tree_nodes"
 NO_SEARCH = "no_search"
-ENDINGS = (SOLVED, SECONDS, NODES, TREE_NODES, NO_SEARCH)
-"""Why a decision ended: nothing was left to find, the budget was spent, the tree was full, there was no search."""
+BRANCH = "branch"
+ENDINGS = (SOLVED, SECONDS, NODES, TREE_NODES, NO_SEARCH, BRANCH)
+"""Why a decision ended: nothing was left to find, the budget was spent, the tree was full, there was no search, the
+action was chosen before as part of a branch."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Search:
             tree.witness[: tree.size] = NO_KEY  # those of another notion say nothing
         self._asked: deque[tuple[int, int]] = deque()
         self._expanded: set[int] = set()
+        self._path_rewards = [0.0]
+        self._last_atoms: tuple[int, np.ndarray] = ROOT, root_atoms
         self._atom_count = 0
         self._emulator_seconds = 0.0
         self._features_seconds = 0.0
@@ -133,20 +138,28 @@ class Search:
         Returns:
           The child, and whether it makes some key true that was not yet seen at that depth or above.
         """
-        tree, config = self.tree, self.config
+        tree, config, rules = self.tree, self.config, self.config.rules
         parent, action = self._asked.popleft()
         transition, atoms, emulator_seconds, features_seconds = self._world.answer()
         self._emulator_seconds += emulator_seconds
         self._features_seconds += features_seconds
         self._atom_count += len(atoms)
-        lost_life = transition.lives < tree.lives[parent]
+        lives_before = tree.lives[ROOT if rules.losses == PUBLISHED else parent]
+        penalised = rules.penalise_game_over and transition.terminal
+        lost_life = loses_life(transition.lives, lives_before, penalised)
         value = utility(transition.reward, lost_life, config.risk_averse, config.risk_alpha)
         child = tree.add(parent, action, transition, value)
+        if rules.follow_repeats is not None:
+            repeats = not transition.terminal and _equal_sets(atoms, self._atoms_of(parent))
+            self._last_atoms = child, atoms
+            if repeats:
+                tree.repeat(child)
+                return child, self._may_repeat(child)
         return child, self._note(child, atoms, int(tree.depth[child]) if depth is None else depth)
 
-    def note(self, node: int, depth: int) -> None:
-        """Notes the atoms of a node kept from the decision before."""
-        self._note(node, self._atoms_of(node), depth)
+    def note(self, node: int, depth: int) -> bool:
+        """Notes the atoms of a node kept from the decision before; returns whether one of its keys is new."""
+        return self._note(node, self._atoms_of(node), depth)
 
     def still_novel(self, node: int, depth: int) -> bool:
         """Whether a node met again has a key that was not seen above `depth`.
@@ -154,15 +167,36 @@ class Search:
         Depths in the table only fall within a decision. So while the key that last answered this holds, no other need
         be looked at: which is nearly always, and why nodes do not keep their atoms but are asked for them again.
         """
+        if self.tree.repeated[node]:
+            return self._may_repeat(node)
+        table = self._table(node)
         witness = int(self.tree.witness[node])
-        if witness != NO_KEY and self.novelty.table.holds(witness, depth):
+        if witness != NO_KEY and table.holds(witness, depth):
             return True
         atoms = self._atoms_of(node)
         before = self._clock()
-        witness = self.novelty.table.find(self.novelty.keys(atoms), depth)
+        witness = table.find(self.novelty.keys(atoms), depth)
         self._novelty_seconds += self._clock() - before
         self.tree.witness[node] = witness
         return witness != NO_KEY
+
+    def prune(self, node: int) -> None:
+        """Labels a node solved that was met again and is no longer novel.
+
+        Where such nodes are ruled out they count as minus infinity from now on. That is a verdict by what this decision
+        has seen: like the label it is forgotten when the next one begins (`returns.revalue`), to which the node may be
+        novel.
+        """
+        if self.config.rules.rule_out_known and not self.tree.repeated[node]:
+            self.tree.utility[node] = -np.inf
+        self.tree.solve(node)
+
+    def path_reward(self, node: int) -> float:
+        """What the steps from the root to a node are worth together."""
+        known, tree = self._path_rewards, self.tree
+        for each in range(len(known), node + 1):  # parents stand before their children
+            known.append(known[tree.parent[each]] + float(tree.utility[each]))
+        return known[node]
 
     def widen(self) -> bool:
         """Goes on with the next larger notion of novelty; returns whether there is one.
@@ -183,16 +217,35 @@ class Search:
         return True
 
     def _note(self, node: int, atoms: np.ndarray, depth: int) -> bool:
+        if self.tree.terminal[node] and not self.config.rules.terminals_write:
+            return False
         before = self._clock()
-        witness = self.novelty.table.admit(self.novelty.keys(atoms), depth)
+        witness = self._table(node).admit(self.novelty.keys(atoms), depth)
         self._novelty_seconds += self._clock() - before
         self.tree.witness[node] = witness
         return witness != NO_KEY
+
+    def _table(self, node: int) -> NoveltyTable:
+        """Where the node's atoms are noted and looked up."""
+        subtables = self.config.rules.novelty_subtables
+        return self.novelty.table(
+            reward_group(self.path_reward(node)) if subtables else NO_REWARD_GROUP
+        )
+
+    def _may_repeat(self, node: int) -> bool:
+        """Whether a node that repeats its parent's atoms is continued: it is not where too many in a row do."""
+        limit, repeats, tree = self.config.rules.follow_repeats, 0, self.tree
+        while node != ROOT and tree.repeated[node]:
+            repeats += 1
+            node = int(tree.parent[node])
+        return limit is not None and repeats <= limit
 
     def _atoms_of(self, node: int) -> np.ndarray:
         """The atoms of a node; the root's are known, for they may depend on a parent that is gone."""
         if node == ROOT:
             return self._root_atoms
+        if node == self._last_atoms[0]:
+            return self._last_atoms[1]
         before = self._clock()
         snapshots = self.tree.snapshots
         atoms = self._world.atoms(snapshots[node], snapshots[self.tree.parent[node]])
@@ -219,3 +272,10 @@ class Search:
             features_seconds=self._features_seconds,
             novelty_seconds=self._novelty_seconds,
         )
+
+
+def _equal_sets(atoms: np.ndarray, others: np.ndarray) -> bool:
+    """Whether the atoms are the same, in whatever order."""
+    if len(atoms) != len(others):
+        return False
+    return np.array_equal(atoms, others) or np.array_equal(np.sort(atoms), np.sort(others))

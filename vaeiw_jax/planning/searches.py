@@ -38,6 +38,12 @@ SEARCHES: dict[str, SearchEntry] = {
         SearchEntry("rollout_iw", "RolloutIW", "vaeiw_jax.planning.rollout_iw:rollout_iw"),
         SearchEntry("iw", "IW", "vaeiw_jax.planning.iw:iw", labels_solved=False),
         SearchEntry(
+            "iw_by_reward",
+            "IW by reward",
+            "vaeiw_jax.planning.iw_by_reward:iw_by_reward",
+            labels_solved=False,
+        ),
+        SearchEntry(
             "random", "random play", "vaeiw_jax.planning.search:no_search", looks_ahead=False
         ),
     )

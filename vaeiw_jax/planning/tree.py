@@ -34,6 +34,7 @@ class Tree:
       children: int32[capacity, num_actions], `NO_NODE` where an action was not tried.
       open: bool[capacity, num_actions], whether an action may still be picked: its child is missing or not solved.
       solved: bool[capacity], whether nothing new can be found below.
+      repeated: bool[capacity], whether it is continued with the action that led here only (`repeat`).
       witness: int64[capacity], the key that last showed the node to be novel, or `NO_KEY`.
       snapshots: list of the simulator's states.
     """
@@ -49,6 +50,7 @@ class Tree:
         "children",
         "open",
         "solved",
+        "repeated",
         "witness",
     )
 
@@ -66,6 +68,7 @@ class Tree:
         self.children = np.empty((capacity, num_actions), np.int32)
         self.open = np.empty((capacity, num_actions), np.bool_)
         self.solved = np.empty(capacity, np.bool_)
+        self.repeated = np.empty(capacity, np.bool_)
         self.witness = np.empty(capacity, np.int64)
         self.snapshots: list[Any] = []
         self._append(NO_NODE, NO_ACTION, 0, Transition(snapshot, 0.0, lives, False), 0.0)
@@ -92,6 +95,7 @@ class Tree:
         self.children[node] = NO_NODE
         self.open[node] = True
         self.solved[node] = False
+        self.repeated[node] = False
         self.witness[node] = NO_KEY
         self.snapshots.append(transition.snapshot)
         self.size += 1
@@ -114,10 +118,18 @@ class Tree:
                 return
             node = parent
 
+    def repeat(self, node: int) -> None:
+        """Leaves open only the action that led here: what is seen is what was seen before it."""
+        self.repeated[node] = True
+        self.open[node] = False
+        self.open[node, self.action[node]] = True
+
     def clear_labels(self) -> None:
-        """Forgets what was solved, but for terminal nodes, which are so for ever."""
+        """Forgets what was solved, but for terminal nodes, which are so for ever. A root repeats nothing."""
         self.solved[: self.size] = False
         self.open[: self.size] = True
+        for node in np.flatnonzero(self.repeated[1 : self.size]) + 1:
+            self.repeat(int(node))
         for node in np.flatnonzero(self.terminal[: self.size]):
             self.solve(int(node))
 
