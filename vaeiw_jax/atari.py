@@ -54,6 +54,13 @@ class AtariConfig:
         default=0,
         metadata={"help": "start after a random number of idle frames, at most this many"},
     )
+    noop_actions: int = field(
+        default=0,
+        metadata={
+            "help": "start after a random number of idle actions, fewer than this many, each held for --frameskip "
+            "frames; in place of none, one random action"
+        },
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "game", game_name(rom_id(self.game)))
@@ -63,6 +70,12 @@ class AtariConfig:
             )
         if self.noop_max < 0:
             raise UserError(f"noop_max must be 0 or more, not {self.noop_max}")
+        if self.noop_actions < 0:
+            raise UserError(f"noop_actions must be 0 or more, not {self.noop_actions}")
+        if self.noop_max and self.noop_actions:
+            raise UserError(
+                "noop_max counts idle frames and noop_actions idle actions at the start; give one of them"
+            )
 
 
 class Snapshot(NamedTuple):
@@ -127,13 +140,26 @@ class Atari:
         return height, width
 
     def start(self, rng: np.random.Generator) -> Snapshot:
-        """The first state of an episode; `rng` draws the number of idle frames, if there may be any."""
+        """The first state of an episode; `rng` draws the number of idle frames or actions, if there may be any."""
+        if self.config.noop_actions:
+            return self._start_after_actions(rng)
         if not self.config.noop_max:
             return self._power_on
         self._emulator.restoreState(ale_py.ALEState(self._power_on.state))
         for _ in range(rng.integers(self.config.noop_max, endpoint=True)):
             self._emulator.act(NOOP)
         return self._snapshot()
+
+    def _start_after_actions(self, rng: np.random.Generator) -> Snapshot:
+        """The state after some idle actions, or one random one; the first of all if the game ended meanwhile."""
+        number = int(rng.integers(self.config.noop_actions))
+        action = NOOP if number else self._actions[rng.integers(len(self._actions))]
+        self._emulator.restoreState(ale_py.ALEState(self._power_on.state))
+        for _ in range(max(1, number) * self.config.frameskip):
+            if not self._emulator.game_over():
+                self._emulator.act(action)
+        snapshot = self._snapshot()
+        return self._power_on if snapshot.terminal else snapshot
 
     def step(
         self,

@@ -74,6 +74,12 @@ def default(config_class: type, name: str) -> Any:
     raise KeyError(name)
 
 
+def defaults(config_class: type) -> dict[str, Any]:
+    """The defaults of all settings that have one."""
+    found = {name: default(config_class, name) for name in names(config_class)}
+    return {name: value for name, value in found.items() if value is not dataclasses.MISSING}
+
+
 def defaults_inside(entry: dataclasses.Field[Any]) -> dict[str, Any]:
     """The defaults that a field gives settings of the config inside it, in place of that config's own.
 

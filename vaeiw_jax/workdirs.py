@@ -2,7 +2,7 @@
 
 import contextlib
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,20 @@ class BusyError(UserError):
     """Another process is doing the same."""
 
 
-def claim(workdir: Path, mine: dict[str, Any]) -> None:
-    """Marks a work directory as that of these settings, or refuses one that is another's."""
+def claim(workdir: Path, mine: dict[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+    """Marks a work directory as that of these settings, or refuses one that is another's.
+
+    Args:
+      workdir: the directory.
+      mine: the settings.
+      defaults: what settings were that the directory does not name because they are younger.
+    """
     path = workdir / "config.json"
     if not path.exists():
         durable.write_json(path, mine)
         return
-    theirs = durable.read_json(path)
+    theirs = {name: value for name, value in (defaults or {}).items() if name in mine}
+    theirs |= durable.read_json(path)
     for name in mine | theirs:
         if mine.get(name) != theirs.get(name):
             raise UserError(

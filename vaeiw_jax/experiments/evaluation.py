@@ -238,12 +238,9 @@ class EvaluationConfig:
 
     def episode(self, method: Method, game: str, features: str | None = None) -> EpisodeConfig:
         """How the method plays the game; `features` in place of its own, where a VAE has its place."""
-        settings = PROTOCOLS[self.protocol] | {"max_actions": self.max_actions}
-        settings |= {**dict(method.settings), "game": game}
-        settings |= {"features": features} if features else {}
-        maskable = lookup(settings.get("features", FeaturesConfig.features)).maskable
-        if not maskable or method.name == "random":
-            settings.pop("background_mask", None)
+        chosen = {"max_actions": self.max_actions, **dict(method.settings), "game": game}
+        chosen |= {"features": features} if features else {}
+        settings = protocols.settings(self.protocol, chosen) | chosen
         return configs.from_settings(EpisodeConfig, settings, partial=True)
 
     def collecting(self, game: str) -> CollectConfig:

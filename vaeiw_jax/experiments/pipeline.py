@@ -23,6 +23,7 @@ from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job, Record
+from vaeiw_jax.features.config import BACKGROUNDS
 from vaeiw_jax.models import UNIVERSAL
 from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.playing import protocols
@@ -155,8 +156,8 @@ _ONLY_OF_GAMES = {"max_actions", "max_emulator_frames", "threshold", "sample_fea
 """Settings that are for the games played, not for those that screens are collected in."""
 _COLLECT_SETTINGS = configs.names(CollectConfig) - _ONLY_OF_GAMES - {"game"}
 _TRAIN_SETTINGS = configs.names(TrainConfig) - set(_OWN_BY_ITERATION)
-# A background is masked for hand-made features only, with which the first screens are collected.
-_PLAY_SETTINGS = configs.names(PlayConfig) - {"game", "features", "background_mask"}
+# A background matters to hand-made features only, with which the first screens are collected.
+_PLAY_SETTINGS = configs.names(PlayConfig) - {"game", "features", *BACKGROUNDS}
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
@@ -208,7 +209,8 @@ def _iteration(config: PipelineConfig, number: int, workdir: Path) -> list[Job]:
 
 
 def _with_vae(episode: EpisodeConfig, vae: Path) -> EpisodeConfig:
-    seen = dataclasses.replace(episode.features, features=f"vae:{vae}", background_mask=False)
+    without: dict[str, Any] = dict.fromkeys(BACKGROUNDS, False)
+    seen = dataclasses.replace(episode.features, features=f"vae:{vae}", **without)
     return dataclasses.replace(episode, features=seen)
 
 

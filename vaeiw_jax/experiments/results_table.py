@@ -191,11 +191,14 @@ def line_of(job: Job, directory: Path) -> Line:
         )
     episode = job.config.episode.identified()
     expected = configs.settings(episode)
-    for name in {**expected, **record["config"]}:
-        if record["config"].get(name) != expected.get(name):
+    # Settings that are younger than the record have their defaults, which change nothing.
+    played = configs.settings(
+        configs.from_settings(EpisodeConfig, record["config"], job.record, partial=True)
+    )
+    for name, value in expected.items():
+        if played[name] != value:
             raise UserError(
-                f"{job.record} was played with {name}={record['config'].get(name)}, and {_method(job)} has "
-                f"{expected.get(name)}"
+                f"{job.record} was played with {name}={played[name]}, and {_method(job)} has {value}"
             )
     host = durable.read_json(job.host)
     version = host.get("versions", {}).get("vaeiw_jax", "unknown")

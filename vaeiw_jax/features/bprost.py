@@ -57,8 +57,8 @@ class BPROST:
     """One of the `SETS` as a feature set.
 
     Args:
-      config: names the set.
-      setting: its screens must be 210 x 160; where it has a background, pixels equal to it count as colour 0.
+      config: names the set, and says whether a background is masked or subtracted.
+      setting: its screens must be 210 x 160; it may have a background.
     """
 
     def __init__(self, config: FeaturesConfig, setting: Setting):
@@ -72,10 +72,11 @@ class BPROST:
         self.num_features = SETS[name]
         self._name = name
         self._background = setting.background
+        self._subtract = config.background_subtract
 
     def atoms(self, seen: Seen, previous: Seen | None) -> np.ndarray:
         before = previous.screen if previous is not None and self._name == "bprost" else None
-        return atoms(seen.screen, before, self._name, self._background)
+        return atoms(seen.screen, before, self._name, self._background, self._subtract)
 
 
 def atoms(
@@ -83,6 +84,7 @@ def atoms(
     previous: np.ndarray | None = None,
     features: str = "bprost",
     background: np.ndarray | None = None,
+    subtract: bool = False,
 ) -> np.ndarray:
     """The true atoms of a screen.
 
@@ -90,18 +92,19 @@ def atoms(
       screen: uint8[210, 160] palette colours.
       previous: uint8[210, 160], the screen of the decision before; without it there are no B-PROT atoms.
       features: `basic`, `bpros` or `bprost`.
-      background: int16[210, 160], pixels equal to it count as colour 0.
+      background: int16[210, 160], `NO_BACKGROUND` where there is none. Pixels equal to it count as colour 0.
+      subtract: instead, it is subtracted from every pixel that is not below it, which counts as it is.
 
     Returns:
       int32[n], without duplicates.
     """
-    colours, maps = _tile_maps(_masked(screen, background))
+    colours, maps = _tile_maps(_without(background, screen, subtract))
     if features == "basic":
         return _basic_atoms(colours, maps)
     if features == "bpros" or previous is None:
         previous_colours, previous_maps = _NOTHING
     else:
-        previous_colours, previous_maps = _tile_maps(_masked(previous, background))
+        previous_colours, previous_maps = _tile_maps(_without(background, previous, subtract))
     return _pair_atoms(colours, maps, previous_colours, previous_maps)
 
 
@@ -115,10 +118,13 @@ def background(screens: np.ndarray) -> np.ndarray:
     return np.where(constant, screens[0].astype(np.int16), np.int16(NO_BACKGROUND))
 
 
-def _masked(screen: np.ndarray, background: np.ndarray | None) -> np.ndarray:
-    if background is not None:
-        screen = np.where(screen == background, np.uint8(0), screen)
-    return read_only(screen)
+def _without(background: np.ndarray | None, screen: np.ndarray, subtract: bool) -> np.ndarray:
+    if background is None:
+        return read_only(screen)
+    if not subtract:
+        return read_only(np.where(screen == background, np.uint8(0), screen))
+    known = np.where(background == NO_BACKGROUND, 0, background).astype(np.uint8)
+    return read_only(np.where(screen < known, screen, screen - known))
 
 
 @numba.njit(cache=True)

@@ -9,6 +9,8 @@ import numpy as np
 from vaeiw_jax.errors import UserError, unknown
 
 ENCODERS = ("auto", "xla", "patches")
+BACKGROUNDS = ("background_mask", "background_subtract")
+"""The settings that make a difference between what moves and what does not."""
 LITERALS = TRUE, EITHER, UNUSUAL = "true", "either", "unusual"
 USUAL = MODEL, RANDOM_PLAY = "model", "random_play"
 
@@ -28,6 +30,13 @@ class FeaturesConfig:
     background_mask: bool = field(
         default=False,
         metadata={"help": "basic, bpros, bprost: pixels that never change count as colour 0"},
+    )
+    background_subtract: bool = field(
+        default=False,
+        metadata={
+            "help": "basic, bpros, bprost: the colour of pixels that stand still for a while is subtracted, except "
+            "where it is more than what is there"
+        },
     )
     threshold: float = field(
         default=0.9,
@@ -74,6 +83,10 @@ class FeaturesConfig:
     )
 
     def __post_init__(self) -> None:
+        if self.background_mask and self.background_subtract:
+            raise UserError(
+                "background_mask and background_subtract are two ways to treat a background; choose one"
+            )
         if self.encoder not in ENCODERS:
             raise unknown("encoder", self.encoder, ENCODERS)
         if self.literals not in LITERALS:
@@ -105,6 +118,6 @@ class Setting(NamedTuple):
     game: str
     screen_shape: tuple[int, int]
     background: np.ndarray | None = None
-    """int16[height, width]: the colour a pixel never left, -1 where it did; None if screens are not masked."""
+    """int16[height, width]: the colour a pixel never left, -1 where it did; None if it makes no difference."""
     random_screens: Callable[[], np.ndarray] | None = None
     """() -> uint8[n, height, width]: what seeded random play shows; None where there is no emulator to play with."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import numba_compilation
-from vaeiw_jax.features.config import UNUSUAL, FeaturesConfig, Setting
+from vaeiw_jax.features.config import BACKGROUNDS, UNUSUAL, FeaturesConfig, Setting
 from vaeiw_jax.object_names import is_object_name, load_object, object_name
 
 
@@ -53,7 +53,7 @@ class FeatureSetEntry:
     node_seconds: float = 0.01
     """Seconds a new node takes on one core, emulator, features and novelty together, estimated generously."""
     maskable: bool = False
-    """Whether `background_mask` changes anything; if so, `Setting.background` has the background."""
+    """Whether the settings of a background change anything; if so, `Setting.background` has it."""
     takes_directory: bool = False
     """Whether it is made of a trained model: `NAME` of one that is shipped, `NAME:DIRECTORY` of another."""
     check: Check | str | None = None
@@ -121,10 +121,10 @@ def lookup(features: str) -> FeatureSetEntry:
 def check(config: FeaturesConfig) -> None:
     """Refuses a feature set there is not, and settings that would change nothing for it."""
     entry = lookup(config.features)
-    if config.background_mask and not entry.maskable:
+    if any(getattr(config, name) for name in BACKGROUNDS) and not entry.maskable:
         maskable = [known.name for known in FEATURE_SETS.values() if known.maskable]
         raise UserError(
-            f"a background mask changes nothing for --features={config.features}; "
+            f"a background changes nothing for --features={config.features}; "
             f"leave it out, or use {', '.join(maskable[:-1])} or {maskable[-1]}"
         )
     if config.encoder != "auto" and not entry.takes_directory:

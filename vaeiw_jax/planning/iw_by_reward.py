@@ -1,7 +1,7 @@
 """IW(k) as the program of Bandres, Bonet and Geffner (AAAI 2018) searches: breadth-first, good paths first.
 
-It differs from `iw` in two ways. Of equal depths, the one whose path pays most comes first. And of kept nodes only those
-without a child write: they wait their turn as new ones do, and are pruned if they are not novel then.
+It differs from `iw` in two ways. Of equal depths, the one whose path pays most comes first. And of kept nodes only
+those without a child write: they wait their turn as new ones do, and are pruned if they are not novel then.
 """
 
 import heapq

@@ -141,5 +141,5 @@ class Planner:
         """Goes back to what `to_arrays` described."""
         self.tree = Tree.from_arrays(arrays, snapshots)
         self._root_atoms = arrays["root_atoms"]
-        self._chosen, self._branch = [], arrays["branch"].tolist()
+        self._chosen, self._branch = [], arrays.get("branch", np.zeros(0, np.int32)).tolist()
         self._rng.bit_generator.state = json.loads(str(arrays["rng"]))

@@ -163,6 +163,7 @@ class Tree:
     def from_arrays(cls, arrays: dict[str, np.ndarray], snapshots: list[Any]) -> "Tree":
         tree = cls(arrays["children"].shape[1], None, lives=0)
         tree.size, tree.snapshots = len(snapshots), list(snapshots)
+        younger = {"repeated": np.zeros(tree.size, np.bool_)}  # than some saved trees
         for name in cls.ARRAYS:
-            setattr(tree, name, arrays[name].copy())
+            setattr(tree, name, (younger | arrays)[name].copy())
         return tree

@@ -71,7 +71,7 @@ def collect(
     with workdirs.alone_in(workdir):
         identity = configs.settings(config)
         del identity["num_screens"], identity["emulators"]
-        workdirs.claim(workdir, identity)
+        workdirs.claim(workdir, identity, configs.defaults(CollectConfig))
         record = finished(config, workdir)
         if record is not None:
             return record

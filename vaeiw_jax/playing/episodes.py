@@ -27,10 +27,12 @@ from vaeiw_jax.planning.world import Atoms
 from vaeiw_jax.playing import noise_seeds
 from vaeiw_jax.playing.emulators import EmulatorPool, PooledWorld, Prefetch
 from vaeiw_jax.playing.planned_episode import PlannedEpisode
+from vaeiw_jax.playing.random_screens import (
+    background_to_mask,
+    background_to_subtract,
+    random_screens,
+)
 from vaeiw_jax.playing.step_memory import StepMemory, remembering
-
-BACKGROUND_STEPS = 100
-"""Steps of random play over which a pixel must keep its colour to belong to the background."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,20 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "features": "bprost",
         "discount": 1.0,
         "full_action_set": True,
-        "background_mask": True,
-        "noop_max": 30,
+        "background_subtract": True,
+        "noop_actions": 30,
         "max_emulator_frames": 18_000,
+        "untried_as_zero": True,
+        "zero_ties": "longest",
+        "follow_repeats": 2,  # of 15 frames each; `protocols.settings` counts those of another frame skip
+        "rule_out_known": True,
+        "terminals_write": False,
+    },
+    "published": {  # the paper's own, as the planner that its authors published plays it
+        "losses": "published",
     },
 }
-"""The settings, by flag, in which the two ways to play differ from the defaults."""
+"""The settings, by flag, in which the ways to play differ from the defaults."""
 
 
 class Episode(PlannedEpisode):
@@ -135,9 +145,11 @@ class Episode(PlannedEpisode):
         self.config = config
         self.seed = seed
         self.simulator = Atari(config.atari)
-        self.background = (
-            _background(self.simulator, background_rng) if config.features.background_mask else None
-        )
+        self.background: np.ndarray | None = None
+        if config.features.background_mask:
+            self.background = background_to_mask(self.simulator, background_rng)
+        if config.features.background_subtract:
+            self.background = background_to_subtract(self.simulator, background_rng)
         self._background_rng = background_rng
         self._chosen: FeatureSet | None = None
         start = self.simulator.start(start_rng)
@@ -166,10 +178,10 @@ class Episode(PlannedEpisode):
             chosen = given
         else:
             shape = self.simulator.screen_shape
-            random_screens = functools.partial(
-                _random_screens, self.simulator, self._background_rng
+            seen_in_random_play = functools.partial(
+                random_screens, self.simulator, self._background_rng
             )
-            setting = Setting(self.config.atari.game, shape, self.background, random_screens)
+            setting = Setting(self.config.atari.game, shape, self.background, seen_in_random_play)
             chosen = registry.create(self.config.features, setting)
         self._prefetch = getattr(chosen, "prefetch", None)
         self._chosen = chosen
@@ -273,22 +285,3 @@ def replay(
 def generators(seed: int) -> list[np.random.Generator]:
     """Of the start, the background, the planner and noise: streams of their own, so that none shifts another."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
-
-
-def _background(simulator: Atari, rng: np.random.Generator) -> np.ndarray:
-    """int16[height, width]: the colours that random play never changes, -1 elsewhere."""
-    from vaeiw_jax.features import bprost  # Numba takes a while to load
-
-    return bprost.background(_random_screens(simulator, rng))
-
-
-def _random_screens(simulator: Atari, rng: np.random.Generator) -> np.ndarray:
-    """uint8[n, height, width]: what random play shows, starting over where a game ends."""
-    snapshot = simulator.start(rng)
-    screens = [snapshot.screen]
-    for _ in range(BACKGROUND_STEPS):
-        if snapshot.terminal:
-            snapshot = simulator.start(rng)
-        snapshot = simulator.step(snapshot, int(rng.integers(simulator.num_actions))).snapshot
-        screens.append(snapshot.screen)
-    return np.stack(screens)

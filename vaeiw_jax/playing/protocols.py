@@ -1,16 +1,57 @@
 """The settings of an episode where some were given: those of a protocol, and those that follow from others."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vaeiw_jax import configs
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import unknown
-from vaeiw_jax.features import lookup
+from vaeiw_jax.features import FeaturesConfig, lookup
+from vaeiw_jax.features.config import BACKGROUNDS
+from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.planning.rules import OF_ROLLOUTS, Rules
+from vaeiw_jax.planning.searches import lookup_search
 from vaeiw_jax.playing.emulators import default_rollouts_in_flight
 from vaeiw_jax.playing.episodes import PROTOCOLS
 
 DEFAULT = "vae_iw"
+
+REPEATED_FRAMES = 30
+"""For how many emulator frames the program of Bandres, Bonet and Geffner (AAAI 2018) follows repeated screens."""
+
+_REPLACES = {"noop_max": "noop_actions", "background_mask": "background_subtract"}
+"""Settings that take the place of one of a protocol's, where they are given."""
+
+
+def settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a protocol, but for those that what is given replaces or leaves without effect.
+
+    Args:
+      protocol: one of `PROTOCOLS`.
+      given: settings that come before those of the protocol.
+    """
+    if protocol not in PROTOCOLS:
+        raise unknown("protocol", protocol, PROTOCOLS)
+    settings = dict(PROTOCOLS[protocol])
+    chosen = settings | dict(given)
+    planner = chosen.get("planner", PlannerConfig.planner)
+    _leave_out(settings, [_REPLACES[name] for name in given if name in _REPLACES])
+    looks_ahead = lookup_search(planner).looks_ahead
+    if not looks_ahead or not lookup(chosen.get("features", FeaturesConfig.features)).maskable:
+        _leave_out(settings, BACKGROUNDS)
+    if not looks_ahead:
+        _leave_out(settings, [rule.name for rule in dataclasses.fields(Rules)])
+    if planner != "rollout_iw":
+        _leave_out(settings, OF_ROLLOUTS)
+    if "follow_repeats" in settings and "frameskip" in given:
+        settings["follow_repeats"] = REPEATED_FRAMES // max(1, given["frameskip"])
+    return settings
+
+
+def _leave_out(settings: dict[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        settings.pop(name, None)
 
 
 def complete(
@@ -23,14 +64,12 @@ def complete(
       given: settings of it, and perhaps others. They come first.
       protocol: one of `PROTOCOLS`.
     """
-    if protocol not in PROTOCOLS:
-        raise unknown("protocol", protocol, PROTOCOLS)
-    settings = dict(PROTOCOLS[protocol])
-    defaults = {"features": configs.default(config_class, "features")}
-    if not lookup((defaults | settings | dict(given))["features"]).maskable:
-        settings.pop("background_mask", None)
+    chosen = dict(given)
+    if "features" not in PROTOCOLS.get(protocol, {}):
+        chosen.setdefault("features", configs.default(config_class, "features"))
+    completed = settings(protocol, chosen)
     if given.get("budget_nodes") is not None and "budget_seconds" not in given:
-        settings["budget_seconds"] = None
+        completed["budget_seconds"] = None
     else:  # the clock decides what is found in any case, so all cores may help
-        settings["rollouts_in_flight"] = default_rollouts_in_flight(usable_cores())
-    return settings | dict(given)
+        completed["rollouts_in_flight"] = default_rollouts_in_flight(usable_cores())
+    return completed | dict(given)

@@ -145,7 +145,7 @@ def play(
     identity = configs.settings(config.episode.identified())
     del identity["game"]  # games may share a work directory
     with workdirs.alone(run.lock, run.record):
-        workdirs.claim(workdir, identity)
+        workdirs.claim(workdir, identity, configs.defaults(EpisodeConfig))
         record = finished(config, workdir)
         if record is not None:
             return record
