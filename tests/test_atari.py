@@ -230,6 +230,31 @@ def test_idle_starts_are_drawn_from_the_seed_up_to_the_limit():
     assert Atari(AtariConfig("Pong")).start(np.random.default_rng(0)).frame == 0
 
 
+def test_idle_actions_are_held_and_in_place_of_none_one_random_action_is_taken():
+    simulator = Atari(AtariConfig("Pong", noop_actions=4, frameskip=5))
+    starts = [simulator.start(np.random.default_rng(seed)) for seed in range(40)]
+    again = [simulator.start(np.random.default_rng(seed)) for seed in range(40)]
+    assert list(map(digest, starts)) == list(map(digest, again))
+    assert {start.frame for start in starts} == {5, 10, 15}
+    power_on = Atari(AtariConfig("Pong", frameskip=5)).start(np.random.default_rng(0))
+    one_action = {digest(simulator.step(power_on, a).snapshot) for a in range(6)}
+    after_one = {digest(start) for start in starts if start.frame == 5}
+    assert after_one <= one_action
+    assert len(after_one) > 1  # not all are idle
+    idle = digest(simulator.step(simulator.step(power_on, 0).snapshot, 0).snapshot)
+    assert {digest(start) for start in starts if start.frame == 10} == {idle}
+
+
+def test_a_game_that_ends_while_idling_starts_without():
+    simulator = Atari(AtariConfig("RoadRunner", noop_actions=2, frameskip=1500))
+    idles = next(seed for seed in range(9) if np.random.default_rng(seed).integers(2))
+    first = simulator.start(np.random.default_rng(idles))
+    assert (first.frame, first.terminal) == (0, False)
+    after = simulator.step(first, 0)  # from the start, not from where idling ended
+    assert after.terminal
+    assert after.snapshot.frame > 1000
+
+
 def test_the_game_ends_within_an_action_and_stays_ended():
     simulator, snapshot = start("Breakout", frameskip=400)
     terminal = None
@@ -244,7 +269,14 @@ def test_the_game_ends_within_an_action_and_stays_ended():
     assert simulator.step(terminal.snapshot, 0).reward == 0
 
 
-@pytest.mark.parametrize("settings", [{"frameskip": 0}, {"frameskip": -1}, {"noop_max": -1}])
+@pytest.mark.parametrize(
+    "settings", [{"frameskip": 0}, {"frameskip": -1}, {"noop_max": -1}, {"noop_actions": -1}]
+)
 def test_nonsense_is_refused_in_a_sentence(settings):
     with pytest.raises(UserError, match="must be"):
         AtariConfig("Pong", **settings)
+
+
+def test_idle_frames_and_idle_actions_are_not_combined():
+    with pytest.raises(UserError, match="give one of them"):
+        AtariConfig("Pong", noop_max=30, noop_actions=30)

@@ -121,8 +121,10 @@ def test_a_protocol_is_everybodys_and_masks_only_what_can_be_masked():
     jobs = expand(EvaluationConfig("main", games="Pong", runs=1, protocol="rollout_iw"), HERE)
     plays = {job.name: job.config.episode for job in jobs if job.kind == PLAY}
     assert {config.max_emulator_frames for config in plays.values()} == {18_000}
-    assert plays["runs/rollout_iw_ra/Pong/seed-0"].features.background_mask
-    assert not plays["runs/vae_iw_ra/Pong/seed-0"].features.background_mask
+    assert plays["runs/rollout_iw_ra/Pong/seed-0"].features.background_subtract
+    assert not plays["runs/vae_iw_ra/Pong/seed-0"].features.background_subtract
+    assert plays["runs/vae_iw_ra/Pong/seed-0"].planner.rules.follow_repeats == 2
+    assert plays["runs/iw/Pong/seed-0"].planner.rules.follow_repeats is None
 
 
 def test_shipped_vaes_need_neither_frames_nor_training():

@@ -65,9 +65,9 @@ def test_settings_go_to_every_job_that_has_them():
 def test_a_background_is_masked_only_while_collecting_with_hand_made_features():
     given = pipeline.configure("Pong", "laptop", iterations=2, background_mask=True)
     protocol = pipeline.configure("Pong", "laptop", "rollout_iw", iterations=2)
-    for config in (given, protocol):
+    for config, name in ((given, "background_mask"), (protocol, "background_subtract")):
         episodes = [job.config.episode for job in jobs(config) if job.kind != TRAIN]
-        assert [episode.features.background_mask for episode in episodes] == [True] + 7 * [False]
+        assert [getattr(episode.features, name) for episode in episodes] == [True] + 7 * [False]
 
 
 @pytest.mark.parametrize(

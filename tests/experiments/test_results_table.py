@@ -106,6 +106,15 @@ def test_a_record_of_another_config_is_refused(workdir, tmp_path, change, senten
         raise RuntimeError(publication.refused[job.name])
 
 
+def test_a_record_that_is_older_than_some_settings_is_published(workdir, tmp_path):
+    job = jobs_in(workdir)[0]
+    config = durable.read_json(job.record)["config"]
+    older = {n: v for n, v in config.items() if n not in ("zero_ties", "noop_actions", "losses")}
+    altered(job.record, config=older)
+    publication = results_table.publish(tmp_path / "results", [job])
+    assert (len(publication.added), publication.refused) == (1, {})
+
+
 def test_results_of_another_version_are_refused(workdir, tmp_path):
     job = jobs_in(workdir)[0]
     host = durable.read_json(job.host)

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -136,6 +138,33 @@ def test_masked_pixels_count_as_colour_zero(real_screens):
     assert (masked == 0).mean() > 0.5
     atoms = bprost.atoms(screens[7], None, "bprost", background)
     assert set(atoms.tolist()) == slow_atoms(masked)
+
+
+def test_a_subtracted_background_leaves_pixels_below_it_as_they_are(real_screens):
+    screens = real_screens("Seaquest", 30)
+    background = bprost.background(screens[-7:])
+    now, before = screens[3].copy(), screens[2]
+    now[0, :3] = [10, 20, 6]
+    background[0, :3] = [6, 20, 10]  # above its background, equal to it, below it
+    background[0, 3] = bprost.NO_BACKGROUND
+
+    def subtracted(screen):
+        known = np.maximum(background, 0)
+        return np.where(screen >= known, screen - known, screen).astype(np.uint8)
+
+    assert subtracted(now)[0, :4].tolist() == [4, 0, 6, now[0, 3]]
+    assert (subtracted(now) != np.where(now == background, 0, now)).any()  # as masking does not
+    atoms = bprost.atoms(now, before, "bprost", background, subtract=True)
+    assert set(atoms.tolist()) == slow_atoms(subtracted(now), subtracted(before))
+    config = FeaturesConfig("bprost", background_subtract=True)
+    chosen = create(config, Setting("Seaquest", (210, 160), background))
+    seen, previous = SimpleNamespace(screen=now), SimpleNamespace(screen=before)
+    assert set(chosen.atoms(seen, previous).tolist()) == set(atoms.tolist())
+
+
+def test_a_background_is_masked_or_subtracted_not_both():
+    with pytest.raises(UserError, match="two ways to treat a background"):
+        FeaturesConfig("bprost", background_mask=True, background_subtract=True)
 
 
 def test_another_screen_size_is_refused_by_name():

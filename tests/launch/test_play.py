@@ -75,8 +75,9 @@ def test_the_protocol_fills_in_what_was_not_given(launch, tmp_path):
     assert launch("play", *flags, f"--workdir={tmp_path}").returncode == 0
     settings = json.loads((tmp_path / "config.json").read_text())
     assert settings["full_action_set"] is True
-    assert settings["background_mask"] is True
-    assert settings["noop_max"] == 30
+    assert settings["background_subtract"] is True
+    assert settings["noop_actions"] == 30
+    assert settings["zero_ties"] == "longest"
     assert settings["max_emulator_frames"] == 18_000
     assert settings["discount"] == 0.9
     assert settings["budget_seconds"] is None

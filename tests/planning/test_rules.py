@@ -64,13 +64,13 @@ def side_by_side(obvious, world, seed, chosen):
     play_side_by_side(fast, obvious(world, chosen, np.random.default_rng(seed)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(random_worlds, seeds, of_the_planner, general_rules, rules_of_rollouts, risk)
 def test_rollouts_are_those_of_the_obvious_search_by_any_rules(world, seed, how, rules, more, risk):
     side_by_side(ObviousRolloutIW, world, seed, config(**how, **rules, **more, **risk))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(random_worlds, seeds, of_the_planner, general_rules, st.booleans(), st.integers(1, 5))
 def test_breadth_first_searches_are_the_obvious_ones_however_much_is_asked_ahead(
     world, seed, how, rules, by_reward, in_flight
@@ -80,7 +80,7 @@ def test_breadth_first_searches_are_the_obvious_ones_however_much_is_asked_ahead
     side_by_side(obvious, world, seed, chosen)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(random_worlds, seeds, general_rules, rules_of_rollouts, st.integers(2, 8))
 def test_several_rollouts_depend_on_nothing_but_the_seed(world, seed, rules, more, in_flight):
     chosen = config(budget_nodes=40, rollouts_in_flight=in_flight, **rules, **more)

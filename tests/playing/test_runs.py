@@ -1,13 +1,16 @@
 """A run on disk: played once, gone on with after an interruption, by one process at a time."""
 
+import dataclasses
 import json
 
 import pytest
 
+from vaeiw_jax import durable
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.planning import PlannerConfig
+from vaeiw_jax.planning.rules import Rules
 from vaeiw_jax.playing import runs
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig, Run, play
@@ -43,6 +46,26 @@ def test_an_interrupted_run_has_no_record_and_ends_like_an_undisturbed_one(tmp_p
 def test_a_finished_run_is_not_played_again(tmp_path):
     record = play(CONFIG, tmp_path)
     assert play(CONFIG, tmp_path, tell=pytest.fail) == runs.finished(CONFIG, tmp_path) == record
+
+
+def test_a_run_begun_before_there_were_some_settings_goes_on(tmp_path):
+    told = []
+    assert play(CONFIG, tmp_path / "old", lambda: len(told) > 3, told.append) is None
+    config = json.loads((tmp_path / "old/config.json").read_text())
+    for name in ("untried_as_zero", "branch_actions", "noop_actions"):
+        del config[name]
+    durable.write_json(tmp_path / "old/config.json", config)
+    progress = Run(tmp_path / "old", "Pong", 4).progress
+    saved = durable.read_arrays(progress)
+    del saved["planner.repeated"], saved["planner.branch"]
+    durable.write_arrays(progress, saved)
+    assert play(CONFIG, tmp_path / "old") == play(CONFIG, tmp_path / "new")
+    rules = Rules(branch_actions=2)
+    other = dataclasses.replace(
+        CONFIG.episode, planner=dataclasses.replace(CONFIG.episode.planner, rules=rules)
+    )
+    with pytest.raises(UserError, match="results with branch_actions=1"):
+        play(PlayConfig(other, seed=4), tmp_path / "old")
 
 
 def test_two_processes_do_not_play_one_run_but_may_play_two(tmp_path):

@@ -155,7 +155,7 @@ def _numbers_of(replanned: Replanned) -> dict[str, Any]:
         "same_tree": replanned.same_tree,
         "action": replanned.action_names[chosen.action],
         "values": {
-            name: None if np.isnan(value) else float(value)
+            name: float(value) if np.isfinite(value) else None
             for name, value in zip(replanned.action_names, chosen.values, strict=True)
         },
         "nodes": replanned.tree.size,

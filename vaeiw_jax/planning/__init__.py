@@ -2,6 +2,7 @@
 
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.planner import Decision, Planner
+from vaeiw_jax.planning.rules import Rules
 from vaeiw_jax.planning.search import Search, Statistics
 from vaeiw_jax.planning.searches import SEARCHES, SearchEntry, SearchFunction, register_search
 from vaeiw_jax.planning.world import PlainWorld, Transition, World
@@ -12,6 +13,7 @@ __all__ = [
     "PlainWorld",
     "Planner",
     "PlannerConfig",
+    "Rules",
     "Search",
     "SearchEntry",
     "SearchFunction",
