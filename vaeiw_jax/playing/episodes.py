@@ -115,6 +115,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     },
     "published": {  # the paper's own, as the planner that its authors published plays it
         "losses": "published",
+        "noise": True,
     },
 }
 """The settings, by flag, in which the ways to play differ from the defaults."""

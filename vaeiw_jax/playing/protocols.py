@@ -38,8 +38,11 @@ def settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     planner = chosen.get("planner", PlannerConfig.planner)
     _leave_out(settings, [_REPLACES[name] for name in given if name in _REPLACES])
     looks_ahead = lookup_search(planner).looks_ahead
-    if not looks_ahead or not lookup(chosen.get("features", FeaturesConfig.features)).maskable:
+    features = lookup(chosen.get("features", FeaturesConfig.features))
+    if not looks_ahead or not features.maskable:
         _leave_out(settings, BACKGROUNDS)
+    if not looks_ahead or not features.takes_directory:
+        _leave_out(settings, ["noise"])
     if not looks_ahead:
         _leave_out(settings, [rule.name for rule in dataclasses.fields(Rules)])
     if planner != "rollout_iw":
