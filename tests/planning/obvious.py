@@ -101,7 +101,7 @@ class ObviousRolloutIW(ObviousPlanner):
                 for action in range(self.world.num_actions)
                 if action not in node.children or not node.children[action].solved
             ]
-            action = actions[self.rng.integers(len(actions))]
+            action = self.choose(node, actions)
             if action not in node.children:
                 child = self.generate(node, action)
                 depths = [self.least_depth.get(t, float("inf")) for t in self.tuples(child)]
@@ -122,6 +122,13 @@ class ObviousRolloutIW(ObviousPlanner):
                 break
             node = child
         self.lengths.append(child.depth)
+        self.learn(child)
+
+    def choose(self, node, actions):
+        return actions[self.rng.integers(len(actions))]
+
+    def learn(self, end):
+        """Uniform rollouts learn nothing from how one ended."""
 
     def solve(self, node):
         node.solved = True

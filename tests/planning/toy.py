@@ -97,3 +97,28 @@ def planner(
         rng=np.random.default_rng(seed),
         **others,
     )
+
+
+class PavedWay:
+    """Action 0 pays a little at every step, and a prize after `length` of them. Any other leads astray, for ever.
+
+    A state is the actions that led there, and everything looks new.
+    """
+
+    num_actions = 3
+    num_features = 100_003
+    start = ()
+
+    def __init__(self, length: int):
+        self.length = length
+
+    def step(self, state: tuple, action: int) -> Transition:
+        state = (*state, action)
+        reward = float(not any(state)) * (100.0 if len(state) == self.length else 1.0)
+        return Transition(state, reward, 0, len(state) == self.length)
+
+    def atoms(self, state: tuple, previous: tuple | None) -> np.ndarray:
+        number = 1
+        for action in state:
+            number = 3 * number + action
+        return np.array([number % self.num_features], np.int32)

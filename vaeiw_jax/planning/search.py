@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vaeiw_jax.planning.action_choice import action_choice
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import NO_KEY, Novelty
 from vaeiw_jax.planning.returns import utility
@@ -76,6 +77,7 @@ class Search:
         self.tree = tree
         self.novelty = novelty
         self.rng = rng
+        self.choice = action_choice(config.action_choice, tree, config.discount, rng)
         self.rollout_lengths: list[int] = []
         self._root_atoms = root_atoms
         self._world = world
@@ -120,6 +122,11 @@ class Search:
         actions: list[int] = self.tree.open[node].nonzero()[0].tolist()
         asked = [action for parent, action in self._asked if parent == node]
         return [action for action in actions if action not in asked] if asked else actions
+
+    def end_rollout(self, node: int) -> None:
+        """Notes that a rollout from the root ended at this node."""
+        self.rollout_lengths.append(int(self.tree.depth[node]))
+        self.choice.learn(node)
 
     def ask(self, parent: int, action: int) -> None:
         """Sends for the child by an action not yet tried."""
