@@ -141,13 +141,19 @@ def _of_searches(name: str, title: str, **settings: Any) -> Method:
     return _method(name, title, None, **budget, **{"features": "vae:universal"} | settings)
 
 
-_OLIVE = "Ayton and Asai, 2022"
+_OLIVE, _PI_IW = "Ayton and Asai, 2022", "after Junyent et al., 2019"
 SEARCHES = (
     _of_searches("searches_uniform", "uniform (the paper)"),
     _of_searches("searches_top_two", f"top-two Thompson ({_OLIVE})", action_choice="top_two"),
     _of_searches("searches_thompson", f"Thompson ({_OLIVE})", action_choice="thompson"),
     _of_searches("searches_ucb1", f"UCB1 ({_OLIVE})", action_choice="ucb1"),
     _of_searches("searches_maximum", f"maximum ({_OLIVE})", action_choice="maximum"),
+    _of_searches("searches_policy", f"policy, half of the choices ({_PI_IW})", policy_share=0.5),
+    _of_searches(
+        "searches_policy_ranks",
+        f"policy by ranks, half of the choices ({_PI_IW})",
+        **{"policy_share": 0.5, "policy_target": "rank", "policy_temperature": 0.1},
+    ),
 )
 """How a rollout chooses its actions."""
 

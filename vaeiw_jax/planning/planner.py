@@ -13,6 +13,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.object_names import object_name
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import Notion, Novelty
+from vaeiw_jax.planning.policy import Policy
 from vaeiw_jax.planning.returns import action_values, best_action
 from vaeiw_jax.planning.search import Search, Statistics
 from vaeiw_jax.planning.searches import SearchFunction
@@ -49,6 +50,7 @@ class Planner:
       clock: seconds, from any zero.
       search: the search itself, in place of the one that the config names.
       notions: for a config that widens, what counts as new, from the narrowest notion to the widest.
+      policy: makes a share of the choices in rollouts.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Planner:
         clock: Callable[[], float] = time.perf_counter,
         search: SearchFunction | None = None,
         notions: Sequence[Notion] = (),
+        policy: Policy | None = None,
     ):
         if search is not None:
             config = named_after(config, search)
@@ -71,7 +74,12 @@ class Planner:
             raise UserError(
                 "widen needs features with several notions of novelty, such as --features=vae --literals=either"
             )
+        if policy is not None and config.planner != "rollout_iw":
+            raise UserError(
+                f"a policy is for the planner rollout_iw, whose rollouts choose actions, not for {config.planner}"
+            )
         self.config = config
+        self._policy = policy
         self._search = search or config.search.load()
         self._novelty = Novelty(notions if config.widen else [Notion(num_features, config.width)])
         self.world = world
@@ -79,6 +87,11 @@ class Planner:
         self._clock = clock
         self._root_atoms = world.atoms(snapshot, None)
         self.tree = Tree(num_actions, snapshot, lives)
+
+    @property
+    def root_atoms(self) -> np.ndarray:
+        """int32[n]: what is true at the root."""
+        return self._root_atoms
 
     def decide(self) -> Decision:
         """Searches from the root and chooses an action."""
@@ -91,9 +104,10 @@ class Planner:
             self.world,
             self._rng,
             self._clock,
+            self._policy,
         )
         ended = self._search(search)
-        values = action_values(self.tree, self.config.discount)
+        values = action_values(search.valued_tree(), self.config.discount)
         action = best_action(values, self._rng)
         nothing_known = bool(np.isnan(values).all())
         return Decision(action, values, search.statistics(ended, nothing_known))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vaeiw_jax.planning.action_choice import action_choice
+from vaeiw_jax.planning.action_choice import ActionChoice, action_choice
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import NO_KEY, Novelty
+from vaeiw_jax.planning.policy import Policy, PolicyChoice, with_leaf_values
 from vaeiw_jax.planning.returns import utility
 from vaeiw_jax.planning.tree import ROOT, Tree
 from vaeiw_jax.planning.world import World
@@ -72,12 +73,17 @@ class Search:
         world: World,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
+        policy: Policy | None = None,
     ):
         self.config = config
         self.tree = tree
         self.novelty = novelty
         self.rng = rng
-        self.choice = action_choice(config.action_choice, tree, config.discount, rng)
+        self.choice: ActionChoice = action_choice(config.action_choice, tree, config.discount, rng)
+        self._policy = policy
+        if policy is not None:
+            self.choice = PolicyChoice(policy, self.choice, self._atoms_of, rng)
+        self._last_atoms: tuple[int, np.ndarray] = ROOT, root_atoms
         self.rollout_lengths: list[int] = []
         self._root_atoms = root_atoms
         self._world = world
@@ -149,6 +155,7 @@ class Search:
         lost_life = transition.lives < tree.lives[parent]
         value = utility(transition.reward, lost_life, config.risk_averse, config.risk_alpha)
         child = tree.add(parent, action, transition, value)
+        self._last_atoms = child, atoms
         return child, self._note(child, atoms, int(tree.depth[child]) if depth is None else depth)
 
     def note(self, node: int, depth: int) -> None:
@@ -200,11 +207,19 @@ class Search:
         """The atoms of a node; the root's are known, for they may depend on a parent that is gone."""
         if node == ROOT:
             return self._root_atoms
+        if node == self._last_atoms[0]:
+            return self._last_atoms[1]
         before = self._clock()
         snapshots = self.tree.snapshots
         atoms = self._world.atoms(snapshots[node], snapshots[self.tree.parent[node]])
         self._features_seconds += self._clock() - before
         return atoms
+
+    def valued_tree(self) -> Tree:
+        """The tree to back up: where a policy knows what leaves are worth, it has a say."""
+        if self._policy is None or not self._policy.values_leaves:
+            return self.tree
+        return with_leaf_values(self.tree, self._policy, self._atoms_of, self.config.discount)
 
     def statistics(self, ended: str, random_action: bool) -> Statistics:
         lengths = self.rollout_lengths
