@@ -9,8 +9,8 @@ from vaeiw_jax.policies import PolicyConfig
     ("settings", "sentence"),
     [
         ({"policy_share": 1.5}, "policy_share must be from 0 to 1, not 1.5"),
-        ({"policy_hidden": 32}, "policy_hidden=32 needs a policy; set policy_share above 0"),
-        ({"policy": "runs/pong"}, "policy=runs/pong needs a policy; set policy_share above 0"),
+        ({"policy_hidden": 32}, "policy_hidden=32 changes nothing while policy_share is 0"),
+        ({"policy": "runs/pong"}, "policy=runs/pong changes nothing while policy_share is 0"),
         ({"policy_share": 0.5, "policy_target": "sofmax"}, "did you mean 'softmax'"),
         ({"policy_share": 0.5, "policy_learns": False}, "needs a policy that was learned before"),
         (

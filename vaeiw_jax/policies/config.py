@@ -74,7 +74,7 @@ class PolicyConfig:
         self._check_numbers()
         if self.policy_share == 0:
             names = [entry.name for entry in dataclasses.fields(self)]
-            self._refuse_changed(names, "needs a policy; set policy_share above 0, to 0.5 say")
+            self._refuse_changed(names, "changes nothing while policy_share is 0; try 0.5")
         if not self.policy_learns:
             if self.policy is None and self.policy_share > 0:
                 raise UserError(
