@@ -37,7 +37,8 @@ def numbers(experiment, **settings):
         ("budget_curve", (55, 55, 55 * 5 * 2 * 8)),
         ("random", (0, 0, 55 * 10)),
         ("table", (0, 0, 55 * 3 * 4)),
-        ("symbols", (0, 0, 14 * 3 * 9)),
+        ("symbols", (0, 0, 14 * 3 * 11)),
+        ("searches", (0, 0, 14 * 3 * 7)),
     ],
 )
 def test_each_experiment_has_as_many_jobs_as_the_paper_had_runs(experiment, expected):

@@ -172,7 +172,7 @@ class ObviousRolloutIW(ObviousPlanner):
                 for action in self.actions(node)
                 if action not in node.children or not node.children[action].solved
             ]
-            action = actions[self.rng.integers(len(actions))]
+            action = self.choose(node, actions)
             if action not in node.children:
                 child = self.generate(node, action)
                 goes_on = self.goes_on_from_new(child)
@@ -188,6 +188,13 @@ class ObviousRolloutIW(ObviousPlanner):
                 break
             node = child
         self.lengths.append(child.depth)
+        self.learn(child)
+
+    def choose(self, node, actions):
+        return actions[self.rng.integers(len(actions))]
+
+    def learn(self, end):
+        """Uniform rollouts learn nothing from how one ended."""
 
     def goes_on_from_new(self, node):
         if node.repeats:

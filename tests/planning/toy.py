@@ -97,3 +97,58 @@ def planner(
         rng=np.random.default_rng(seed),
         **others,
     )
+
+
+class PavedWay:
+    """Action 0 pays a little at every step, and a prize after `length` of them. Any other leads astray, for ever.
+
+    A state is the actions that led there, and everything looks new.
+    """
+
+    num_actions = 3
+    num_features = 100_003
+    start = ()
+
+    def __init__(self, length: int):
+        self.length = length
+
+    def step(self, state: tuple, action: int) -> Transition:
+        state = (*state, action)
+        reward = float(not any(state)) * (100.0 if len(state) == self.length else 1.0)
+        return Transition(state, reward, 0, len(state) == self.length)
+
+    def atoms(self, state: tuple, previous: tuple | None) -> np.ndarray:
+        number = 1
+        for action in state:
+            number = 3 * number + action
+        return np.array([number % self.num_features], np.int32)
+
+
+class CuedWay:
+    """Every state shows a cue, the action that leads on; any other leads astray. Each step on the way pays a little,
+    and the last one of `length` a prize.
+
+    A state is the actions that led there. Its atoms are its cue, and one that makes everything look new.
+    """
+
+    num_actions = 3
+    num_features = 100_003
+    start = ()
+
+    def __init__(self, length: int):
+        self.length = length
+
+    def cue(self, state: tuple) -> int:
+        return (5 * len(state) + 7 * sum(state) + sum(state[::2]) + 1) % 3
+
+    def step(self, state: tuple, action: int) -> Transition:
+        after = (*state, action)
+        on_the_way = all(self.cue(after[:i]) == after[i] for i in range(len(after)))
+        over = len(after) == self.length
+        return Transition(after, on_the_way * (100.0 if over else 1.0), 0, over)
+
+    def atoms(self, state: tuple, previous: tuple | None) -> np.ndarray:
+        number = 1
+        for action in state:
+            number = 3 * number + action
+        return np.array([self.cue(state), 3 + number % (self.num_features - 3)], np.int32)

@@ -135,6 +135,28 @@ SYMBOLS = (
 )
 """What of a learned code is an atom."""
 
+
+def _of_searches(name: str, title: str, **settings: Any) -> Method:
+    budget: dict[str, Any] = {"budget_nodes": 100, "budget_seconds": None, "max_actions": 300}
+    return _method(name, title, None, **budget, **{"features": "vae:universal"} | settings)
+
+
+_OLIVE, _PI_IW = "Ayton and Asai, 2022", "after Junyent et al., 2019"
+SEARCHES = (
+    _of_searches("searches_uniform", "uniform (the paper)"),
+    _of_searches("searches_top_two", f"top-two Thompson ({_OLIVE})", action_choice="top_two"),
+    _of_searches("searches_thompson", f"Thompson ({_OLIVE})", action_choice="thompson"),
+    _of_searches("searches_ucb1", f"UCB1 ({_OLIVE})", action_choice="ucb1"),
+    _of_searches("searches_maximum", f"maximum ({_OLIVE})", action_choice="maximum"),
+    _of_searches("searches_policy", f"policy, half of the choices ({_PI_IW})", policy_share=0.5),
+    _of_searches(
+        "searches_policy_ranks",
+        f"policy by ranks, half of the choices ({_PI_IW})",
+        **{"policy_share": 0.5, "policy_target": "rank", "policy_temperature": 0.1},
+    ),
+)
+"""How a rollout chooses its actions."""
+
 ATARI_10 = (
     *("Amidar", "BattleZone", "Bowling", "DoubleDunk", "Frostbite"),
     *("KungFuMaster", "NameThisGame", "Phoenix", "Qbert", "Riverraid"),
@@ -307,6 +329,14 @@ _ALL = (
         "symbols",
         "What of a learned code is an atom, 150 nodes a decision, at most 300 actions",
         SYMBOLS,
+        (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
+        runs=3,
+        budget_is_the_point=True,
+    ),
+    Experiment(
+        "searches",
+        "How a rollout chooses its actions, 100 nodes a decision, at most 300 actions",
+        SEARCHES,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
         budget_is_the_point=True,

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.planning.action_choice import ACTION_CHOICES, UNIFORM
 from vaeiw_jax.planning.novelty import MAX_DEPTH
 from vaeiw_jax.planning.rules import PUBLISHED, Rules
 from vaeiw_jax.planning.searches import SEARCHES, SearchEntry, lookup_search
@@ -43,6 +44,13 @@ class PlannerConfig:
             "help": "partial: the chosen branch is kept for the next decision; none: it is not"
         },
     )
+    action_choice: str = field(
+        default=UNIFORM,
+        metadata={
+            "help": "how rollouts choose among open actions: uniform; or, by the returns of earlier rollouts in the "
+            "decision: top_two (Thompson sampling, as Olive has it), thompson, ucb1, maximum"
+        },
+    )
     rollouts_in_flight: int = field(
         default=1,
         metadata={"help": "rollouts going on at once; 1 is the sequential algorithm"},
@@ -66,6 +74,13 @@ class PlannerConfig:
         lookup_search(self.planner)
         if self.caching not in CACHING:
             raise unknown("caching", self.caching, CACHING)
+        if self.action_choice not in ACTION_CHOICES:
+            raise unknown("action_choice", self.action_choice, ACTION_CHOICES)
+        if self.action_choice != UNIFORM and self.planner != "rollout_iw":
+            raise UserError(
+                f"action_choice={self.action_choice} is for the planner rollout_iw, whose rollouts choose actions, not "
+                f"for {self.planner}; leave it {UNIFORM}"
+            )
         if self.width not in (1, 2):
             raise UserError(f"width must be 1 or 2, not {self.width}; wider tables fit no memory")
         if self.budget_seconds is None and self.budget_nodes is None:

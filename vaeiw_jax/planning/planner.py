@@ -13,6 +13,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.object_names import object_name
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import Notion, Novelty
+from vaeiw_jax.planning.policy import Policy
 from vaeiw_jax.planning.returns import best_branch, returns, revalue, values_below
 from vaeiw_jax.planning.search import BRANCH, Search, Statistics
 from vaeiw_jax.planning.searches import SearchFunction
@@ -49,6 +50,7 @@ class Planner:
       clock: seconds, from any zero.
       search: the search itself, in place of the one that the config names.
       notions: for a config that widens, what counts as new, from the narrowest notion to the widest.
+      policy: makes a share of the choices in rollouts.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Planner:
         clock: Callable[[], float] = time.perf_counter,
         search: SearchFunction | None = None,
         notions: Sequence[Notion] = (),
+        policy: Policy | None = None,
     ):
         if search is not None:
             config = named_after(config, search)
@@ -71,7 +74,12 @@ class Planner:
             raise UserError(
                 "widen needs features with several notions of novelty, such as --features=vae --literals=either"
             )
+        if policy is not None and config.planner != "rollout_iw":
+            raise UserError(
+                f"a policy is for the planner rollout_iw, whose rollouts choose actions, not for {config.planner}"
+            )
         self.config = config
+        self._policy = policy
         self._search = search or config.search.load()
         self._novelty = Novelty(notions if config.widen else [Notion(num_features, config.width)])
         self.world = world
@@ -81,6 +89,11 @@ class Planner:
         self.tree = Tree(num_actions, snapshot, lives)
         self._chosen: list[int] = []  # by the last decision: its action and those to follow
         self._branch: list[int] = []  # those to follow, once it was acted on
+
+    @property
+    def root_atoms(self) -> np.ndarray:
+        """int32[n]: what is true at the root."""
+        return self._root_atoms
 
     def decide(self) -> Decision:
         """Searches from the root and chooses an action, or takes the next of a branch that was chosen before."""
@@ -95,10 +108,11 @@ class Planner:
             self.world,
             self._rng,
             self._clock,
+            self._policy,
         )
         ended = BRANCH if self._branch else self._search(search)
         config, tree, untried_as_zero = self.config, self.tree, self.config.rules.untried_as_zero
-        value = returns(tree, config.discount, untried_as_zero, config.leaf_alpha)
+        value = returns(search.valued_tree(), config.discount, untried_as_zero, config.leaf_alpha)
         values = values_below(tree, ROOT, value, untried_as_zero)
         self._chosen = self._branch or best_branch(tree, value, config, self._rng)
         blindly = not self._branch and bool(np.isnan(values).all())

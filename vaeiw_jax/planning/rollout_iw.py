@@ -10,6 +10,8 @@ def rollout_iw(search: Search) -> str:
     The tree kept from the decision before is searched again with a new novelty table: its nodes, being met again, must
     hold their own against what this decision finds, but only nodes generated in this decision write into the table.
 
+    Actions are chosen uniformly, or by what rollouts returned that ended before (`bandits`).
+
     With several rollouts in flight, each walks on alone until it must ask where an untried action leads. The answers
     are taken in the order of the questions, however long each took, so that timing decides nothing.
 
@@ -31,27 +33,29 @@ def rollout_iw(search: Search) -> str:
 
 
 def _walk(search: Search, node: int) -> bool:
-    """Follows random open actions down to one not yet tried, and asks where it leads.
+    """Follows open actions down to one not yet tried, and asks where it leads.
 
     The rollout ends before where a node met again is no longer novel.
 
     Returns:
       False if it could not go on for now, other rollouts being on every open way.
     """
-    tree, rng = search.tree, search.rng
+    tree = search.tree
     while True:
         actions = search.free_actions(node)
         if not actions:
             return False
-        action = actions[rng.integers(len(actions))]
+        action = search.choice.choose(node, actions)
         child = int(tree.children[node, action])
         if child == NO_NODE:
             search.ask(node, action)
             return True
         depth = int(tree.depth[child])
         if not search.still_novel(child, depth):
+            search.end_rollout(
+                child
+            )  # which returned what it did, whatever it is worth from now on
             search.prune(child)
-            search.rollout_lengths.append(depth)
             return True
         node = child
 
@@ -65,4 +69,4 @@ def _go_on(search: Search, node: int, novel: bool) -> None:
     elif not search.spent() and not tree.solved[tree.parent[node]]:
         _walk(search, node)
         return
-    search.rollout_lengths.append(depth)
+    search.end_rollout(node)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vaeiw_jax.planning.action_choice import ActionChoice, action_choice
 from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import NO_KEY, NO_REWARD_GROUP, Novelty, NoveltyTable, reward_group
+from vaeiw_jax.planning.policy import Policy, PolicyChoice, with_leaf_values
 from vaeiw_jax.planning.returns import loses_life, utility
 from vaeiw_jax.planning.rules import PUBLISHED
 from vaeiw_jax.planning.tree import ROOT, Tree
@@ -74,11 +76,17 @@ class Search:
         world: World,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
+        policy: Policy | None = None,
     ):
         self.config = config
         self.tree = tree
         self.novelty = novelty
         self.rng = rng
+        self.choice: ActionChoice = action_choice(config.action_choice, tree, config.discount, rng)
+        self._policy = policy
+        if policy is not None:
+            self.choice = PolicyChoice(policy, self.choice, self._atoms_of, rng)
+        self._last_atoms: tuple[int, np.ndarray] = ROOT, root_atoms
         self.rollout_lengths: list[int] = []
         self._root_atoms = root_atoms
         self._world = world
@@ -90,7 +98,6 @@ class Search:
         self._asked: deque[tuple[int, int]] = deque()
         self._expanded: set[int] = set()
         self._path_rewards = [0.0]
-        self._last_atoms: tuple[int, np.ndarray] = ROOT, root_atoms
         self._atom_count = 0
         self._emulator_seconds = 0.0
         self._features_seconds = 0.0
@@ -126,6 +133,11 @@ class Search:
         asked = [action for parent, action in self._asked if parent == node]
         return [action for action in actions if action not in asked] if asked else actions
 
+    def end_rollout(self, node: int) -> None:
+        """Notes that a rollout from the root ended at this node."""
+        self.rollout_lengths.append(int(self.tree.depth[node]))
+        self.choice.learn(node)
+
     def ask(self, parent: int, action: int) -> None:
         """Sends for the child by an action not yet tried."""
         self._asked.append((parent, action))
@@ -149,12 +161,15 @@ class Search:
         lost_life = loses_life(transition.lives, lives_before, penalised)
         value = utility(transition.reward, lost_life, config.risk_averse, config.risk_alpha)
         child = tree.add(parent, action, transition, value)
-        if rules.follow_repeats is not None:
-            repeats = not transition.terminal and _equal_sets(atoms, self._atoms_of(parent))
-            self._last_atoms = child, atoms
-            if repeats:
-                tree.repeat(child)
-                return child, self._may_repeat(child)
+        repeats = (
+            rules.follow_repeats is not None
+            and not transition.terminal
+            and _equal_sets(atoms, self._atoms_of(parent))
+        )
+        self._last_atoms = child, atoms
+        if repeats:
+            tree.repeat(child)
+            return child, self._may_repeat(child)
         return child, self._note(child, atoms, int(tree.depth[child]) if depth is None else depth)
 
     def note(self, node: int, depth: int) -> bool:
@@ -251,6 +266,12 @@ class Search:
         atoms = self._world.atoms(snapshots[node], snapshots[self.tree.parent[node]])
         self._features_seconds += self._clock() - before
         return atoms
+
+    def valued_tree(self) -> Tree:
+        """The tree to back up: where a policy knows what leaves are worth, it has a say."""
+        if self._policy is None or not self._policy.values_leaves:
+            return self.tree
+        return with_leaf_values(self.tree, self._policy, self._atoms_of, self.config.discount)
 
     def statistics(self, ended: str, random_action: bool) -> Statistics:
         lengths = self.rollout_lengths

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, registry
 from vaeiw_jax.planning import (
+    Decision,
     PlainWorld,
     Planner,
     PlannerConfig,
@@ -33,6 +35,10 @@ from vaeiw_jax.playing.random_screens import (
     random_screens,
 )
 from vaeiw_jax.playing.step_memory import StepMemory, remembering
+from vaeiw_jax.policies import PolicyConfig, PolicyLearner, files
+
+_POLICY_STREAM = 1000
+"""The spawn key of the policy's random numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class EpisodeConfig:
     atari: AtariConfig
     planner: PlannerConfig = field(default_factory=PlannerConfig)
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
     max_actions: int = field(
         default=15_000, metadata={"help": "an episode ends after this many actions"}
     )
@@ -52,6 +59,11 @@ class EpisodeConfig:
 
     def __post_init__(self) -> None:
         registry.check(self.features)
+        if self.policy.policy_share > 0 and self.planner.planner != "rollout_iw":
+            raise UserError(
+                f"policy_share={self.policy.policy_share} is for the planner rollout_iw, whose rollouts choose "
+                f"actions, not for {self.planner.planner}"
+            )
         if self.max_actions < 1:
             raise UserError(f"max_actions must be at least 1, not {self.max_actions}")
         if self.max_emulator_frames is not None and self.max_emulator_frames < 1:
@@ -88,7 +100,11 @@ class EpisodeConfig:
     def identified(self) -> "EpisodeConfig":
         """The same config, saying the same on every machine."""
         identified = registry.identified(self.features, self.atari.game)
-        return dataclasses.replace(self, features=identified)
+        policy = self.policy
+        if policy.policy is not None:
+            named = files.identity(policy.policy, self.atari.game)
+            policy = dataclasses.replace(policy, policy=named)
+        return dataclasses.replace(self, features=identified, policy=policy)
 
     @property
     def most_actions(self) -> int:
@@ -159,6 +175,7 @@ class Episode(PlannedEpisode):
         self._first_frame = start.frame
         self._prefetch: Prefetch | None = None
         num_features, atoms = self._features(features)
+        self._learner = self._policy(num_features)
         planner = Planner(
             config.planner,
             self._world(atoms, emulators),
@@ -169,6 +186,7 @@ class Episode(PlannedEpisode):
             rng=planner_rng,
             search=search,
             notions=[Notion(*notion) for notion in getattr(self._chosen, "notions", ())],
+            policy=None if self._learner is None else self._learner.policy,
         )
         super().__init__(planner, start)
 
@@ -192,6 +210,40 @@ class Episode(PlannedEpisode):
         if not emulators:
             return PlainWorld(remembering(self.simulator.step, StepMemory()), atoms)
         return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms, self._prefetch)
+
+    def _policy(self, num_features: int) -> PolicyLearner | None:
+        config, num_actions = self.config.policy, self.simulator.num_actions
+        if config.policy_share == 0:
+            return None
+        given = None
+        if config.policy is not None:
+            purpose = self._policy_purpose(num_features)
+            given = files.load(config.policy, self.config.atari.game, purpose)
+        return PolicyLearner(config, num_features, num_actions, _policy_generator(self.seed), given)
+
+    def _policy_purpose(self, num_features: int) -> dict[str, Any]:
+        """What a policy must have in common with an episode to make sense in it."""
+        game = self.config.atari.game
+        features = configs.settings(registry.identified(self.config.features, game))
+        del features["encoder"]  # both ways to run one give the same atoms
+        return {
+            **features,
+            "num_features": num_features,
+            "actions": self.simulator.action_names,
+            "policy_hidden": self.config.policy.policy_hidden,
+            "policy_value": self.config.policy.policy_value,
+        }
+
+    def act(self, decision: Decision) -> None:
+        if self._learner is not None:
+            self._learner.learn(self.planner.root_atoms, decision.values)
+        super().act(decision)
+
+    def save_policy(self, directory: Path) -> None:
+        """Writes the policy as it is now, if there is one."""
+        if self._learner is not None:
+            policy = self._learner.policy
+            files.save(directory, policy, self._policy_purpose(policy.num_features))
 
     @property
     def score(self) -> int:
@@ -232,6 +284,8 @@ class Episode(PlannedEpisode):
 
     def decisions(self) -> dict[str, np.ndarray]:
         frozen = {"background": self.background, "usual": getattr(self._chosen, "usual", None)}
+        if self._learner is not None:
+            frozen["policy_loss"] = np.array(self._learner.losses)
         known = {name: array for name, array in frozen.items() if array is not None}
         return super().decisions() | known
 
@@ -241,6 +295,7 @@ class Episode(PlannedEpisode):
             "decisions": self.decisions(),
             "planner": self.planner.to_arrays(),
             "snapshots": atari.pack(self.planner.tree.snapshots),
+            "policy": {} if self._learner is None else self._learner.to_arrays(),
         }
         return {
             f"{group}.{name}": array
@@ -250,10 +305,12 @@ class Episode(PlannedEpisode):
 
     def resume(self, saved: dict[str, np.ndarray]) -> None:
         """Goes on from what `save` gave."""
-        decisions, planner, snapshots = (
+        decisions, planner, snapshots, policy = (
             {name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)}
-            for prefix in ("decisions.", "planner.", "snapshots.")
+            for prefix in ("decisions.", "planner.", "snapshots.", "policy.")
         )
+        if self._learner is not None:
+            self._learner.restore(policy)
         if "usual" in decisions:
             self._chosen.usual = decisions["usual"]  # type: ignore[union-attr]
         self.actions = decisions["actions"].tolist()
@@ -286,3 +343,8 @@ def replay(
 def generators(seed: int) -> list[np.random.Generator]:
     """Of the start, the background, the planner and noise: streams of their own, so that none shifts another."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
+
+
+def _policy_generator(seed: int) -> np.random.Generator:
+    """A stream of its own, however many `generators` makes: those have the first spawn keys."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_POLICY_STREAM,)))

@@ -16,6 +16,7 @@ from vaeiw_jax.features import FeatureSet
 from vaeiw_jax.planning import SearchFunction
 from vaeiw_jax.playing.emulators import default_emulators
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.policies import files as policies
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 
 _EMULATORS_HELP = (
@@ -95,6 +96,11 @@ class Run:
     def lock(self) -> Path:
         """Held by the process that plays it."""
         return self.progress.with_name(f".seed-{self.seed}.working")
+
+    @property
+    def policy(self) -> Path:
+        """The directory of the policy it learned, if it did."""
+        return self._path(policies.FOLDER, "")
 
     @property
     def video(self) -> Path:
@@ -199,6 +205,7 @@ def _play(
             durable.write_arrays(run.progress, episode.save())
             saved = time.monotonic()
     durable.write_arrays(run.decisions, episode.decisions())
+    episode.save_policy(run.policy)
     about = {"emulators": emulators, "resumed_at_decision": resumed_at} | episode.seconds()
     record = episode.record()
     records.write(run.record, record, provenance.host(started) | about)
