@@ -38,7 +38,7 @@ def numbers(experiment, **settings):
         ("random", (0, 0, 55 * 10)),
         ("table", (0, 0, 55 * 3 * 4)),
         ("symbols", (0, 0, 14 * 3 * 11)),
-        ("searches", (0, 0, 14 * 3 * 7)),
+        ("searches", (0, 0, 14 * 3 * 10)),
     ],
 )
 def test_each_experiment_has_as_many_jobs_as_the_paper_had_runs(experiment, expected):

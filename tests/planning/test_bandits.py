@@ -15,6 +15,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import PlainWorld, PlannerConfig
 from vaeiw_jax.planning.bandits import RULES, Arms, predictions
 from vaeiw_jax.planning.rollout_iw import rollout_iw
+from vaeiw_jax.planning.rules import Rules
 
 rules = st.sampled_from(sorted(RULES))
 
@@ -235,3 +236,24 @@ def test_nonsense_is_refused_in_a_sentence():
     for other in ("iw", "random"):
         with pytest.raises(UserError, match="thompson is for the planner rollout_iw"):
             PlannerConfig(planner=other, action_choice="thompson")
+
+
+def test_what_a_ruled_out_node_had_returned_stays_finite(monkeypatch):
+    returns = []
+    update = Arms.update
+    monkeypatch.setattr(Arms, "update", lambda *a: (returns.extend(a[3].tolist()), update(*a)))
+    ruled_out = 0
+    for seed in range(20):
+        config = PlannerConfig(
+            budget_seconds=None,
+            budget_nodes=30,
+            action_choice="top_two",
+            rules=Rules(rule_out_known=True),
+        )
+        playing = planner(Corridor(9), config, 0, seed)
+        for _ in range(3):
+            action = playing.decide().action
+            ruled_out += np.isneginf(playing.tree.utility[: playing.tree.size]).sum()
+            playing.act(action)
+    assert ruled_out > 0
+    assert np.isfinite(returns).all()

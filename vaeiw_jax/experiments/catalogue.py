@@ -141,9 +141,12 @@ def _of_searches(name: str, title: str, **settings: Any) -> Method:
     return _method(name, title, None, **budget, **{"features": "vae:universal"} | settings)
 
 
+_ORIGINAL = "Bandres et al., 2018"
 _OLIVE, _PI_IW = "Ayton and Asai, 2022", "after Junyent et al., 2019"
 SEARCHES = (
     _of_searches("searches_uniform", "uniform (the paper)"),
+    _of_searches("searches_longest", f"longest ties ({_ORIGINAL})", zero_ties="longest"),
+    _of_searches("searches_untried", f"untried as 0 ({_ORIGINAL})", untried_as_zero=True),
     _of_searches("searches_top_two", f"top-two Thompson ({_OLIVE})", action_choice="top_two"),
     _of_searches("searches_thompson", f"Thompson ({_OLIVE})", action_choice="thompson"),
     _of_searches("searches_ucb1", f"UCB1 ({_OLIVE})", action_choice="ucb1"),
@@ -153,6 +156,11 @@ SEARCHES = (
         "searches_policy_ranks",
         f"policy by ranks, half of the choices ({_PI_IW})",
         **{"policy_share": 0.5, "policy_target": "rank", "policy_temperature": 0.1},
+    ),
+    _of_searches(
+        "searches_top_two_longest",
+        "top-two Thompson, longest ties",
+        **{"action_choice": "top_two", "zero_ties": "longest"},
     ),
 )
 """How a rollout chooses its actions."""
