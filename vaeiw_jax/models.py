@@ -44,9 +44,7 @@ def shipped_models() -> list[str]:
 
 def shipped_by_digest() -> dict[str, str]:
     """The names of the models that come with the project, by the SHA-256 of their weights."""
-    return {
-        model_description(SHIPPED / name)["weights"]["sha256"]: name for name in shipped_models()
-    }
+    return {model_digest(SHIPPED / name): name for name in shipped_models()}
 
 
 def model_directory(name: str, game: str) -> Path:
@@ -162,6 +160,11 @@ def model_description(directory: Path) -> dict[str, Any]:
             if part in description and not isinstance(description[part].get(name), str):
                 raise durable.DamagedFileError(path, f"it does not say the {name} of its {part}")
     return description
+
+
+def model_digest(directory: Path) -> str:
+    """The SHA-256 of the model's weights, as its `config.json` says."""
+    return model_description(directory)["weights"]["sha256"]
 
 
 def _flatten(variables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -32,6 +32,7 @@ from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
 from vaeiw_jax.vae import codes, sampling, steps
+from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
 SEEDS_APART = 1000
@@ -67,7 +68,7 @@ class PipelineConfig:
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
         self._check_training()
-        self._check_features()
+        check_features(self.train.model, self.play.episode)
 
     def _check_training(self) -> None:
         (training,), _ = sampling.split(
@@ -75,21 +76,21 @@ class PipelineConfig:
         )
         steps.steps_per_epoch(self.train, len(training))
 
-    def _check_features(self) -> None:
-        """What playing with the VAE would refuse, hours later."""
-        model, episode = self.train.model, self.play.episode
-        if episode.features.sample_features and model.latent_kind != "bernoulli":
-            raise UserError(
-                f"sample_features needs Bernoulli latents, and --latent_kind={model.latent_kind}"
-            )
-        bits = codes.num_features(model, episode.features.quantisation_bits)
-        NoveltyTable(
-            episode.features.num_atoms(bits), episode.planner.width
-        )  # which refuses more features than fit
-
     @property
     def game(self) -> str:
         return self.play.episode.atari.game
+
+
+def check_features(model: ModelConfig, episode: EpisodeConfig) -> None:
+    """Refuses what playing with a VAE that is yet to be trained would refuse, hours later."""
+    if episode.features.sample_features and model.latent_kind != "bernoulli":
+        raise UserError(
+            f"sample_features needs Bernoulli latents, and --latent_kind={model.latent_kind}"
+        )
+    bits = codes.num_features(model, episode.features.quantisation_bits)
+    NoveltyTable(
+        episode.features.num_atoms(bits), episode.planner.width
+    )  # which refuses more features than fit
 
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {

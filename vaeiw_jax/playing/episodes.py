@@ -36,9 +36,13 @@ from vaeiw_jax.playing.random_screens import (
 )
 from vaeiw_jax.playing.step_memory import StepMemory, remembering
 from vaeiw_jax.policies import PolicyConfig, PolicyLearner, files
+from vaeiw_jax.progress import Progress
 
 _POLICY_STREAM = 1000
 """The spawn key of the policy's random numbers."""
+
+_RECENT_DECISIONS = 50
+"""Decisions over which the nodes shown while playing are averaged."""
 
 
 @dataclass(frozen=True)
@@ -267,6 +271,12 @@ class Episode(PlannedEpisode):
         ):
             return "frame_limit"
         return None
+
+    def progress(self) -> Progress:
+        """How far the episode is."""
+        recent = [entry.new_nodes for entry in self.statistics[-_RECENT_DECISIONS:]]
+        nodes = f", {np.mean(recent):.0f} nodes a decision" if recent else ""
+        return Progress(len(self.actions), self.config.most_actions, f"score {self.score:,}{nodes}")
 
     def record(self) -> dict[str, Any]:
         """The result. Nothing in it depends on the machine, if the budget is in nodes."""

@@ -1,13 +1,13 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
 import dataclasses
+import functools
 import gc
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from vaeiw_jax import atari, configs, durable, provenance, records, workdirs
 from vaeiw_jax.cores import usable_cores
@@ -17,14 +17,12 @@ from vaeiw_jax.planning import SearchFunction
 from vaeiw_jax.playing.emulators import default_emulators
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.policies import files as policies
-from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
+from vaeiw_jax.progress import Interrupted, Tell, never, silent
 
 _EMULATORS_HELP = (
     "processes that step the game while the planner thinks, 0 for none (default: one per core, as far as there are "
     "rollouts in flight to keep them busy). They change nothing but the time it takes"
 )
-_RECENT_DECISIONS = 50
-"""Decisions over which the nodes shown while playing are averaged."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +131,7 @@ def play(
     *,
     features: FeatureSet | None = None,
     search: SearchFunction | None = None,
+    make_episode: Callable[..., Episode] = Episode,
 ) -> dict[str, Any] | None:
     """Plays a run to its end, from its last save if there is one.
 
@@ -142,6 +141,7 @@ def play(
       interrupted: asked after every decision.
       tell: called after every decision.
       features, search: objects in place of those that the config names, as for `Episode`.
+      make_episode: makes the episode, with the arguments of `Episode`.
 
     Returns:
       The record, which is not made again if it is there; None if interrupted and saved.
@@ -155,7 +155,8 @@ def play(
         record = finished(config, workdir)
         if record is not None:
             return record
-        return _play(config, run, interrupted, tell, features, search)
+        make = functools.partial(make_episode, features=features, search=search)
+        return _play(config, run, interrupted, tell, make)
 
 
 def finished(config: PlayConfig, workdir: Path) -> dict[str, Any] | None:
@@ -185,22 +186,21 @@ def _play(
     run: Run,
     interrupted: Interrupted,
     tell: Tell,
-    features: FeatureSet | None,
-    search: SearchFunction | None,
+    make_episode: Callable[..., Episode],
 ) -> dict[str, Any] | None:
     started = time.time()
     emulators = num_emulators(config.episode, config.emulators)
-    episode = Episode(config.episode, config.seed, emulators, features=features, search=search)
+    episode = make_episode(config.episode, config.seed, emulators)
     resumed_at = _resume(episode, run)
     freeze_garbage_collector()
-    tell(_progress(episode))
+    tell(episode.progress())
     saved = time.monotonic()
     while not episode.stop:
         if interrupted():
             durable.write_arrays(run.progress, episode.save())
             return None
         episode.advance()
-        tell(_progress(episode))
+        tell(episode.progress())
         if time.monotonic() - saved >= config.save_seconds:
             durable.write_arrays(run.progress, episode.save())
             saved = time.monotonic()
@@ -211,13 +211,6 @@ def _play(
     records.write(run.record, record, provenance.host(started) | about)
     run.progress.unlink(missing_ok=True)
     return record
-
-
-def _progress(episode: Episode) -> Progress:
-    recent = [entry.new_nodes for entry in episode.statistics[-_RECENT_DECISIONS:]]
-    nodes = f", {np.mean(recent):.0f} nodes a decision" if recent else ""
-    text = f"score {episode.score:,}{nodes}"
-    return Progress(len(episode.actions), episode.config.most_actions, text)
 
 
 def freeze_garbage_collector() -> None:

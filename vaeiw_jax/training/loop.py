@@ -23,12 +23,13 @@ import numpy as np
 
 from vaeiw_jax import compilation, configs, durable, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.models import load_model, model_description, model_directory, save_model
+from vaeiw_jax.models import model_digest, save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.training.metrics import MetricsLog, Throughput, validations
+from vaeiw_jax.training.starting import starting_state
 from vaeiw_jax.training.trainer import Trainer, Validation, steps_per_epoch
 from vaeiw_jax.training.usual_codes import usual_codes
 from vaeiw_jax.vae import sharding, steps
@@ -137,27 +138,11 @@ def _record(
     settings = configs.settings(config.model) | configs.settings(config)
     return {
         **screen_set.description(),
-        "model": model_description(workdir / "model")["weights"]["sha256"],
+        "model": model_digest(workdir / "model"),
         "steps": run.step,
         "validation": run.best,
         "config": settings | {"screens": Path(config.screens).name},
     }
-
-
-def starting_state(config: TrainConfig) -> TrainState:
-    """The state before the first step, with the weights of the model the config starts from."""
-    state = create_train_state(config)
-    if not config.start_from:
-        return state
-    directory = model_directory(f"vae:{config.start_from}", "")
-    model, variables = load_model(directory)
-    for name in ("latent", "latent_kind", "variant"):
-        if getattr(model, name) != getattr(config.model, name):
-            raise UserError(
-                f"{directory} holds a model with {name}={getattr(model, name)}, which cannot begin"
-                f" one with {name}={getattr(config.model, name)}; --start_from= begins with random weights"
-            )
-    return TrainState(state.step, variables["params"], variables["batch_stats"], state.opt_state)
 
 
 class _Run:

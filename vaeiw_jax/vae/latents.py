@@ -55,6 +55,16 @@ def kl(config: ModelConfig, posterior: jax.Array) -> jax.Array:
     return divergence.sum(axis=(1, 2, 3))
 
 
+def entropy(config: ModelConfig, posterior: jax.Array) -> jax.Array:
+    """Entropy of the posterior in nats, summed over the latents: float[B]. Of Gaussian ones, the differential one."""
+    if config.latent_kind == "bernoulli":
+        uncertainty = jax.nn.softplus(posterior) - jax.nn.sigmoid(posterior) * posterior
+    else:
+        _, log_variance = jnp.split(posterior, 2, axis=-1)
+        uncertainty = (log_variance + math.log(2 * math.pi * math.e)) / 2
+    return uncertainty.sum(axis=(1, 2, 3))
+
+
 def prior_sample(config: ModelConfig, key: jax.Array, batch: int) -> jax.Array:
     """Codes drawn from the prior, float[batch, H, W, C]."""
     if config.latent_kind == "bernoulli":
