@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +47,17 @@ def test_gaussian_kl_is_the_integral_of_the_definition(mean: float, log_variance
     expected = 32 * np.trapezoid(q.pdf(z) * (q.logpdf(z) - p.logpdf(z)), z)
     kl = latents.kl(GAUSSIAN, posterior_of(GAUSSIAN, mean, log_variance))
     np.testing.assert_allclose(kl, [expected], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("logit", [-3.0, 0.0, 0.7, 60.0])
+def test_entropies_are_those_of_the_distributions(logit: float) -> None:
+    probability = scipy.special.expit(logit)
+    bernoulli = latents.entropy(BERNOULLI, posterior_of(BERNOULLI, logit))
+    expected = scipy.stats.bernoulli(probability).entropy() * BERNOULLI.num_latents
+    np.testing.assert_allclose(bernoulli, expected, rtol=1e-5, atol=1e-20)
+    gaussian = latents.entropy(GAUSSIAN, posterior_of(GAUSSIAN, 3.0, logit))
+    expected = scipy.stats.norm(3.0, np.exp(logit / 2)).entropy() * GAUSSIAN.num_latents
+    np.testing.assert_allclose(gaussian, expected, rtol=1e-5)
 
 
 def test_bernoulli_sample_is_the_gumbel_softmax_of_two_classes() -> None:

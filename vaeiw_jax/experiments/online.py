@@ -39,7 +39,7 @@ from vaeiw_jax.experiments.online_config import (
     OnlineConfig,
 )
 from vaeiw_jax.experiments.pipeline import SEEDS_APART
-from vaeiw_jax.features import registry
+from vaeiw_jax.features import encoders
 from vaeiw_jax.playing import runs, screen_store
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.generated_screens import GeneratedScreens, RememberingEpisode, digest
@@ -61,8 +61,11 @@ then the training after the game, and its best validation."""
 Line = dict[str, Any]
 """A round: a value for each of `COLUMNS`, None where there is none."""
 
-_ONLY_TIME = ("emulators", "save_seconds", "steps_per_call", "checkpoint_every", "keep")
-"""Settings that change nothing but the time it takes."""
+_CHANGES_NO_RESULT = (
+    *("emulators", "save_seconds"),
+    *("steps_per_call", "checkpoint_every", "keep", "picture_every"),
+)
+"""Settings that may differ between the processes that work on one result."""
 
 
 def learn(
@@ -79,7 +82,7 @@ def learn(
       workdir: for everything.
       interrupted: asked after every decision, training step and batch of measured screens.
       tell: called as often, with the simulator calls made.
-      after_round: called with the curve so far, after every round, also if it was done before.
+      after_round: called with the curve so far after every round that was not done before.
 
     Returns:
       The record, which is not made again if it is there; None if interrupted and saved.
@@ -113,12 +116,13 @@ def finished(config: OnlineConfig, workdir: Path) -> dict[str, Any] | None:
 
 def _identity(config: OnlineConfig) -> dict[str, Any]:
     """The settings that the result depends on, saying the same on every machine."""
-    vae = dataclasses.replace(config.play.episode.features, features=f"vae:{models.UNIVERSAL}")
-    identified = registry.identified(vae, config.game)
-    settings = configs.settings(config) | {"encoder": identified.encoder}
+    encoder = encoders.resolved(config.play.episode.features.encoder)
+    settings = configs.settings(config) | {"encoder": encoder}
     if start := config.train.start_from:
         settings["start_from"] = models.model_digest(models.model_directory(f"vae:{start}", ""))
-    return {n: value for n, value in settings.items() if n not in (*NOT_SETTINGS, *_ONLY_TIME)}
+    return {
+        n: value for n, value in settings.items() if n not in (*NOT_SETTINGS, *_CHANGES_NO_RESULT)
+    }
 
 
 class _Learner:
@@ -149,12 +153,24 @@ class _Learner:
 
     def learn(self, after_round: Callable[[list[Line]], object]) -> dict[str, Any] | None:
         while self._calls < self._config.simulator_calls:
-            line = self._round(len(self._lines) + 1)
+            number = len(self._lines) + 1
+            directory = self._workdir / "rounds" / str(number)
+            path = directory / "round.json"
+            done_before = path.exists()
+            line = _read_line(path) if done_before else self._round(number, directory)
             if line is None:
                 return None
             self._lines.append(line)
-            durable.write_bytes(self._workdir / CURVE, curve_csv(self._lines))
-            after_round(self._lines)
+            if line["model"] is not None:
+                self._trained = directory / "vae"
+                self._vae = str(self._trained)
+            if not done_before:
+                durable.write_json(path, line, sealed=True)
+                durable.write_bytes(self._workdir / CURVE, curve_csv(self._lines))
+                after_round(self._lines)
+        return self._finish()
+
+    def _finish(self) -> dict[str, Any] | None:
         if self._trained is None:
             raise UserError(
                 f"{self._lines[-1]['screens']} screens were gathered, too few for a batch of "
@@ -163,21 +179,10 @@ class _Learner:
             )
         self._write_model(self._trained)
         played = self._evaluate()
+        durable.write_bytes(self._workdir / CURVE, curve_csv(self._lines))
         return None if played is None else self._record(played)
 
-    def _round(self, number: int) -> Line | None:
-        directory = self._workdir / "rounds" / str(number)
-        path = directory / "round.json"
-        line = _read_line(path) if path.exists() else self._new_line(number, directory)
-        if line is None:
-            return None
-        durable.write_json(path, line, sealed=True)
-        if line["model"] is not None:
-            self._trained = directory / "vae"
-            self._vae = str(self._trained)
-        return line
-
-    def _new_line(self, number: int, directory: Path) -> Line | None:
+    def _round(self, number: int, directory: Path) -> Line | None:
         game = self._play(number, directory)
         if game is None:
             return None

@@ -53,10 +53,10 @@ def summary(evaluation: Sequence[dict[str, Any]]) -> str:
 
 
 _CAPTION = (
-    "Against simulator calls, a dot for each game. Scores: of the games learned from, and at the end of those played "
-    "with the last VAE. Misfit: how badly the model that played explains the new screens of its game, in the mean and of "
-    "those added. Reconstruction: of validation frames after training, above their entropy, which none can pass. Data set: "
-    "its screens after the game."
+    "Against simulator calls, a dot for each game. Score: of the games learned from and, at the end, of those played "
+    "with the last VAE. Misfit: how badly the model that played explains the new screens of its game, and those of "
+    "them that were added, before it is trained on them. Reconstruction: of validation frames after training, above "
+    "their entropy, which no model can pass. Data set: its screens after the game."
 )
 
 
@@ -79,8 +79,13 @@ def draw(lines: Sequence[Line], evaluation: Sequence[dict[str, Any]]) -> Axes:
         charts.legend(misfits)
     _plot(losses, lines, "excess_bce", LIGHT.green, "")
     _plot(sizes, lines, "screens", LIGHT.purple, "")
-    labels = {scores: "score", misfits: "misfit, nats", losses: "reconstruction,\nnats", sizes: ""}
-    for axes, label in {**labels, sizes: "data set,\nscreens"}.items():
+    labels = {
+        scores: "score",
+        misfits: "misfit,\nnats",
+        losses: "reconstruction,\nnats",
+        sizes: "data set,\nscreens",
+    }
+    for axes, label in labels.items():
         axes.set_ylabel(label)
         axes.grid(axis="y")
         axes.margins(y=0.12)

@@ -3,15 +3,16 @@
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from vaeiw_jax.models import load_model
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
-from vaeiw_jax.vae import convolutions, latents
-from vaeiw_jax.vae.misfit import MEASURES, misfit
+from vaeiw_jax.vae import convolutions, latents, misfit
+from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.misfit import ENTROPY, MEASURES
 
 RANDOM = "random"
 CRITERIA = (*MEASURES, RANDOM)
@@ -93,15 +94,25 @@ def measured(
     """
     config, variables = load_model(model)
     variables = jax.device_put(variables)
-    noise = latents.noise(config, jax.random.key(0), 1)
-    of_batch = jax.jit(
-        functools.partial(misfit, measure, config),
-        compiler_options=convolutions.compiler_options(),
-    )
+    others: tuple[Any, ...] = ()
+    if measure == ENTROPY:
+        of_batch = _compiled(misfit.code_entropy, config)
+    else:
+        of_batch = _compiled(misfit.reconstruction_and_kl, config)
+        noise = latents.noise(config, jax.random.key(0), 1)
+        others = (noise, misfit.kl_weight(config, measure))
     for start in range(0, len(places), BATCH):
         batch = screens(places[start : start + BATCH])
         filled = np.pad(batch, ((0, BATCH - len(batch)), (0, 0), (0, 0)))
-        yield np.asarray(of_batch(variables, filled, noise))[: len(batch)]
+        yield np.asarray(of_batch(variables, filled, *others))[: len(batch)]
+
+
+@functools.cache
+def _compiled(function: Callable[..., jax.Array], config: ModelConfig) -> Callable[..., jax.Array]:
+    """Compiled once for all models of a shape."""
+    return jax.jit(
+        functools.partial(function, config), compiler_options=convolutions.compiler_options()
+    )
 
 
 def worst(misfits: np.ndarray, number: int) -> np.ndarray:
