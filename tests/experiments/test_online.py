@@ -37,14 +37,35 @@ def test_a_budget_in_seconds_that_is_given_alone_is_the_only_one():
 
 def test_the_first_game_without_a_model_has_no_settings_that_only_learned_features_know():
     config = configure("Pong", "rollout_iw", literals="either", changes=True, widen=True)
-    first = online._with_features(config.play.episode, "")
+    first = online.with_features(config.play.episode, "")
     assert first.features.features == "bprost"
     assert not first.planner.widen
     assert first.planner.discount == 1.0
-    later = online._with_features(config.play.episode, "somewhere")
+    later = online.with_features(config.play.episode, "somewhere")
     assert later.features.features == "vae:somewhere"
     assert later.features.literals == "either"
     assert later.planner.widen
+
+
+@pytest.mark.parametrize(
+    ("relearn", "start_from", "begins"),
+    [
+        ("continue", "", ["", "rounds/1/vae", "rounds/2/vae"]),
+        ("continue", "universal", ["universal", "rounds/1/vae", "rounds/2/vae"]),
+        ("anew", "", ["", "", ""]),
+        ("anew", "universal", ["universal"] * 3),
+    ],
+)
+def test_training_goes_on_from_the_last_vae_or_begins_anew(relearn, start_from, begins):
+    config = configure("Pong", relearn=relearn, start_from=start_from, seed=7)
+    lasts = [None, Path("rounds/1/vae"), Path("rounds/2/vae")]
+    trainings = [
+        online.training_config(config, number, last, Path("here"))
+        for number, last in enumerate(lasts, start=1)
+    ]
+    assert [training.start_from for training in trainings] == begins
+    assert [training.seed for training in trainings] == [8, 9, 10]
+    assert {training.screens for training in trainings} == {"here/screens"}
 
 
 @pytest.mark.parametrize(

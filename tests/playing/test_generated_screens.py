@@ -64,5 +64,12 @@ def test_a_game_stopped_and_resumed_remembers_what_it_would_have(remembering, tm
     assert generated.digests == remembering.generated.digests
 
 
+def test_those_that_are_known_elsewhere_can_be_left_out(remembering):
+    generated = remembering.generated
+    first, *others = generated.digests
+    assert generated.unlike(generated.screens([first, first])) == others
+    assert generated.unlike([]) == generated.digests
+
+
 def test_nothing_remembered_is_kept_as_nothing():
     assert len(GeneratedScreens.from_arrays(GeneratedScreens().to_arrays())) == 0

@@ -38,7 +38,7 @@ def page(tmp_path_factory):
 
 def test_every_game_says_what_it_was_played_with_and_what_was_learned_from_it(page):
     text = page.read_text()
-    assert text.count(">bprost<") == 2
+    assert text.count(">B-PROST<") == 2
     assert "the VAE after game 2" in text
     assert "the VAE after game 3" in text
     assert ">1,234<" in text

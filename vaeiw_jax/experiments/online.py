@@ -42,10 +42,11 @@ from vaeiw_jax.experiments.pipeline import SEEDS_APART
 from vaeiw_jax.features import encoders
 from vaeiw_jax.playing import runs, screen_store
 from vaeiw_jax.playing.episodes import EpisodeConfig
-from vaeiw_jax.playing.generated_screens import GeneratedScreens, RememberingEpisode, digest
+from vaeiw_jax.playing.generated_screens import GeneratedScreens, RememberingEpisode
 from vaeiw_jax.playing.runs import Run
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import loop, screen_choice, starting
+from vaeiw_jax.vae.steps import TrainConfig
 
 RECORD, CURVE = "online.json", "curve.csv"
 
@@ -209,7 +210,7 @@ class _Learner:
         limit = min(left, config.episode_calls or left)
         played = dataclasses.replace(
             config.play,
-            episode=_with_features(config.play.episode, self._vae),
+            episode=with_features(config.play.episode, self._vae),
             seed=config.seed + SEEDS_APART * number,
         )
         return runs.play(
@@ -231,8 +232,7 @@ class _Learner:
         seed = self._config.seed + SEEDS_APART * number
         decisions = Run(directory / "game", self._config.game, seed).decisions
         generated = GeneratedScreens.from_arrays(durable.read_arrays(decisions))
-        in_store = set(map(digest, known))
-        new = [key for key in generated.digests if key not in in_store]
+        new = generated.unlike(known)
         choice = screen_choice.choose(
             self._config.choose_by,
             models.model_directory(f"vae:{self._vae}", "") if self._vae else None,
@@ -264,13 +264,7 @@ class _Learner:
         """Trains on the data set, if it grew; returns what the curve says of it."""
         if not choice["added"] or not self._config.can_train(choice["screens"]):
             return dict.fromkeys(_TRAINING)
-        goes_on = self._trained is not None and self._config.relearn == CONTINUE
-        training = dataclasses.replace(
-            self._config.train,
-            screens=str(self._workdir / "screens"),
-            start_from=str(self._trained) if goes_on else self._config.train.start_from,
-            seed=self._config.seed + number,
-        )
+        training = training_config(self._config, number, self._trained, self._workdir)
         what = f"game {number}, training step"
         record = loop.train(training, directory / "vae", self._interrupted, self._tell_of(what))
         if record is None:
@@ -286,7 +280,7 @@ class _Learner:
     def _evaluate(self) -> list[dict[str, Any]] | None:
         """Plays with the last VAE; returns the records."""
         config = self._config
-        episode = _with_features(config.play.episode, str(self._workdir))
+        episode = with_features(config.play.episode, str(self._workdir))
         played = []
         for seed in range(config.seed, config.seed + config.evaluations):
             record = runs.play(
@@ -314,7 +308,27 @@ class _Learner:
         }
 
 
-def _with_features(episode: EpisodeConfig, vae: str) -> EpisodeConfig:
+def training_config(
+    config: OnlineConfig, number: int, trained: Path | None, workdir: Path
+) -> TrainConfig:
+    """How to train after a game.
+
+    Args:
+      config: of all.
+      number: of the game.
+      trained: the last training, if there was one.
+      workdir: of all.
+    """
+    goes_on = trained is not None and config.relearn == CONTINUE
+    return dataclasses.replace(
+        config.train,
+        screens=str(workdir / "screens"),
+        start_from=str(trained) if goes_on else config.train.start_from,
+        seed=config.seed + number,
+    )
+
+
+def with_features(episode: EpisodeConfig, vae: str) -> EpisodeConfig:
     """The episode played with a VAE, or with B-PROST, which knows no literals, changes and wider novelty."""
     if vae:
         seen = dataclasses.replace(episode.features, features=f"vae:{vae}")

@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,11 @@ class GeneratedScreens:
         if key not in self._packed:
             self._packed[key] = zlib.compress(screen.tobytes(), level=1)
             self._shape = screen.shape
+
+    def unlike(self, known: Iterable[np.ndarray]) -> list[bytes]:
+        """The digests of the screens that are not among these, each uint8[rows, columns]."""
+        there = set(map(digest, known))
+        return [key for key in self._packed if key not in there]
 
     def screens(self, digests: Sequence[bytes]) -> np.ndarray:
         """uint8[n, rows, columns]: the screens that have these digests."""

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vaeiw_jax import durable
+from vaeiw_jax import durable, features
 from vaeiw_jax.experiments.online import Line
 from vaeiw_jax.reports import charts, pipeline_report, training_progress
 from vaeiw_jax.reports.charts import LIGHT, Chart
@@ -139,7 +139,6 @@ def _rounds_table(lines: Sequence[Line]) -> Table:
         "steps": Column("training", "steps"),
         "loss": Column("loss", "validation", ",.1f"),
         "excess_bce": Column("reconstruction", "above the floor", ",.1f"),
-        "kl": Column("KL", "validation", ",.1f"),
     }
     return Table(list(columns.values()), [_row(line, lines, list(columns)) for line in lines])
 
@@ -148,7 +147,8 @@ def _row(line: Line, lines: Sequence[Line], names: Sequence[str]) -> list[Any]:
     trained = {each["model"]: each["round"] for each in lines if each["model"]}
     kind, _, model = line["features"].partition(":")
     after = f"the VAE after game {trained[model]}" if model in trained else "the given VAE"
-    shown = {"features": after if kind == "vae" else kind, "stop": line["stop"].replace("_", " ")}
+    title = after if kind == "vae" else features.lookup(kind).title
+    shown = {"features": title, "stop": line["stop"].replace("_", " ")}
     return [shown.get(name, line[name]) for name in names]
 
 

@@ -28,7 +28,7 @@ from vaeiw_jax.playing import screen_store
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
-from vaeiw_jax.training.metrics import MetricsLog, Throughput, validations
+from vaeiw_jax.training.metrics import MetricsLog, Throughput, best_validation
 from vaeiw_jax.training.starting import starting_state
 from vaeiw_jax.training.trainer import Trainer, Validation, steps_per_epoch
 from vaeiw_jax.training.usual_codes import usual_codes
@@ -176,7 +176,7 @@ class _Run:
         self._in_flight: collections.deque[tuple[int, steps.Metrics]] = collections.deque()
         self._throughput = Throughput(config.batch_size)
         self._worst_game = ""
-        self.best = min(validations(workdir), key=lambda line: line["loss"], default=None)
+        self.best = best_validation(workdir)
 
     @property
     def finished(self) -> bool:

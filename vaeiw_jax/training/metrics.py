@@ -148,6 +148,13 @@ def validations(workdir: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "validation"]
 
 
+def best_validation(workdir: Path) -> dict[str, Any] | None:
+    """The validation of the least loss that is logged in `workdir`, as records have it; None if there is none."""
+    best = min(validations(workdir), key=lambda line: line["loss"], default=None)
+    only_logged = ("kind", "features_histogram")
+    return best and {name: value for name, value in best.items() if name not in only_logged}
+
+
 class Throughput:
     """Images per second, over the latest calls.
 

@@ -101,9 +101,10 @@ def measured(
         of_batch = _compiled(misfit.reconstruction_and_kl, config)
         noise = latents.noise(config, jax.random.key(0), 1)
         others = (noise, misfit.kl_weight(config, measure))
-    for start in range(0, len(places), BATCH):
-        batch = screens(places[start : start + BATCH])
-        filled = np.pad(batch, ((0, BATCH - len(batch)), (0, 0), (0, 0)))
+    size = min(BATCH, len(places))
+    for start in range(0, len(places), size):
+        batch = screens(places[start : start + size])
+        filled = np.pad(batch, ((0, size - len(batch)), (0, 0), (0, 0)))
         yield np.asarray(of_batch(variables, filled, *others))[: len(batch)]
 
 

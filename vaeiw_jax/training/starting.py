@@ -4,16 +4,14 @@ from typing import Any
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.models import load_model, model_directory
-from vaeiw_jax.vae.steps import TrainConfig, TrainState, create_train_state
+from vaeiw_jax.vae.steps import TrainConfig, TrainState, create_train_state, train_state_of
 
 
 def starting_state(config: TrainConfig) -> TrainState:
     """The state before the first step, with the weights of the model the config starts from."""
-    state = create_train_state(config)
     if not config.start_from:
-        return state
-    variables = starting_model(config)
-    return TrainState(state.step, variables["params"], variables["batch_stats"], state.opt_state)
+        return create_train_state(config)
+    return train_state_of(config, starting_model(config))
 
 
 def starting_model(config: TrainConfig) -> dict[str, Any]:

@@ -7,7 +7,7 @@ no more than the state, and a run that goes on from one is the run that was neve
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flax
@@ -155,6 +155,16 @@ def create_train_state(config: TrainConfig) -> TrainState:
         jax.random.bits(_key(config, _INIT), (4,), jnp.uint32), impl="rbg"
     )
     return init(key)
+
+
+def train_state_of(config: TrainConfig, variables: Mapping[str, Any]) -> TrainState:
+    """The state before the first step of a run that begins with a model's "params" and "batch_stats"."""
+    return TrainState(
+        step=jnp.zeros((), jnp.int32),
+        params=variables["params"],
+        batch_stats=variables["batch_stats"],
+        opt_state=jax.jit(_optimizer(config).init)(variables["params"]),
+    )
 
 
 def epoch_order(config: TrainConfig, num_screens: int, epoch: jax.Array | int) -> jax.Array:
