@@ -93,7 +93,7 @@ def learn(
     if config.train.start_from:
         starting.starting_model(config.train)  # refuses one that cannot begin
     with workdirs.alone_in(workdir):
-        workdirs.claim(workdir, _identity(config))
+        workdirs.claim(workdir, _identity(config), configs.defaults(OnlineConfig))
         record = finished(config, workdir)
         if record is not None:
             return record
@@ -275,7 +275,8 @@ class _Learner:
     def _write_model(self, trained: Path) -> None:
         directory = trained / "model"
         about = models.model_description(directory)["about"]
-        models.save_model(self._workdir / "model", *models.load_model(directory), about)
+        usual = models.usual_codes(directory)
+        models.save_model(self._workdir / "model", *models.load_model(directory), about, usual)
 
     def _evaluate(self) -> list[dict[str, Any]] | None:
         """Plays with the last VAE; returns the records."""

@@ -6,6 +6,7 @@ from typing import Any
 from vaeiw_jax import configs
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments.pipeline import check_features
+from vaeiw_jax.features.config import BACKGROUNDS
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.training.screen_choice import CRITERIA, RANDOM
@@ -16,8 +17,8 @@ CONTINUE, ANEW = "continue", "anew"
 FIRST_FEATURES = "bprost"
 """What the first game is played with where no model is given to start from."""
 
-NOT_SETTINGS = ("screens", "leave_out", "features", "background_mask")
-"""Settings of the configs inside that follow from the round."""
+NOT_SETTINGS = ("screens", "leave_out", "features", *BACKGROUNDS, "policy", "policy_learns")
+"""Settings of the configs inside that follow from the round, or make no sense with features that change."""
 
 _PLAY = {"features": "vae", "budget_nodes": 100, "budget_seconds": None, "max_actions": 1200}
 _TRAIN = {
@@ -97,6 +98,10 @@ class OnlineConfig:
         planner = self.play.episode.planner
         if not planner.search.looks_ahead:
             raise UserError(f"the planner {planner.planner} generates no screens to learn from")
+        if self.play.episode.policy.policy is not None:
+            raise UserError(
+                "a policy that was learned on other features makes no sense; leave it out"
+            )
         check_features(self.train.model, self.play.episode)
         if planner.width > 1 and not self.train.start_from:
             raise UserError(
