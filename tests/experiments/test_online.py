@@ -36,7 +36,7 @@ def test_a_budget_in_seconds_that_is_given_alone_is_the_only_one():
 
 
 def test_the_first_game_without_a_model_has_no_settings_that_only_learned_features_know():
-    config = configure("Pong", "rollout_iw", literals="either", changes=True, widen=True)
+    config = configure("Pong", literals="either", changes=True, widen=True, discount=1.0)
     first = online.with_features(config.play.episode, "")
     assert first.features.features == "bprost"
     assert not first.planner.widen
@@ -45,6 +45,15 @@ def test_the_first_game_without_a_model_has_no_settings_that_only_learned_featur
     assert later.features.features == "vae:somewhere"
     assert later.features.literals == "either"
     assert later.planner.widen
+
+
+@pytest.mark.parametrize("protocol", ["rollout_iw", "published"])
+def test_protocols_are_for_the_vae_that_is_to_be_learned(protocol):
+    """Backgrounds are for hand-made features, noise is for learned ones."""
+    episode = configure("Pong", protocol).play.episode
+    assert episode.features.kind == "vae"
+    assert not (episode.features.background_mask or episode.features.background_subtract)
+    assert online.with_features(episode, "").planner == episode.planner
 
 
 @pytest.mark.parametrize(
@@ -86,6 +95,7 @@ def test_training_goes_on_from_the_last_vae_or_begins_anew(relearn, start_from, 
         ({"epochs": 0}, "epochs=0 trains nothing"),
         ({"epochs": 0, "start_from": "universal"}, "epochs=0 trains nothing; give 1 or more"),
         ({"max_screens": 8}, "max_screens=8 are too few for a batch of 8"),
+        ({"policy": "somewhere"}, "unknown setting of online learning 'policy'"),
         ({"features": "ram"}, "unknown setting of online learning 'features'"),
         ({"epoch": 3}, "did you mean 'epochs'"),
         ({"seed": -1}, "seed must be 0 or more"),
