@@ -52,7 +52,8 @@ def test_protocols_are_for_the_vae_that_is_to_be_learned(protocol):
     """Backgrounds are for hand-made features, noise is for learned ones."""
     episode = configure("Pong", protocol).play.episode
     assert episode.features.kind == "vae"
-    assert not (episode.features.background_mask or episode.features.background_subtract)
+    assert not episode.features.background_mask
+    assert not episode.features.background_subtract
     assert online.with_features(episode, "").planner == episode.planner
 
 
