@@ -32,6 +32,17 @@ def main() -> None:
         f"{quality['true_per_frame']:,.0f} true in a frame, {quality['varying']:,} vary; "
         f"{quality['distinct_codes']:,} of {quality['distinct_screens']:,} distinct screens told apart"
     )
+    atoms = findings.atoms.counts()
+    print(
+        f"{atoms['atoms']:,} atoms: {atoms['true_per_screen']['mean']:,.0f} true on a screen, "
+        f"{atoms['varying']:,} vary; an object switches {atoms['switched_on']:,} on "
+        f"and {atoms['switched_off']:,} off"
+    )
+    if findings.recorded:
+        run = findings.recorded.summary()
+        print(
+            f"{run['solved']:,} of {run['decisions']:,} decisions of {run['run']} solved before their budget was spent"
+        )
     if findings.replanned:
         same = "the recorded tree" if findings.replanned.same_tree else "a fresh tree"
         print(

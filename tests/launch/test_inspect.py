@@ -40,6 +40,8 @@ def test_a_training_run_is_looked_into_with_the_frames_of_a_store(
         "--num_screens=9",
         "--shown_screens=2",
         "--quantisation_bits=6",
+        "--literals=either",
+        "--changes",
         f"--workdir={tmp_path / 'inside'}",
     )
     assert done.returncode == 0, done.stderr
@@ -48,6 +50,8 @@ def test_a_training_run_is_looked_into_with_the_frames_of_a_store(
     found = json.loads((tmp_path / "inside" / "findings.json").read_text())
     assert found["quality"]["features"] == 6750
     assert found["decision"] is None
+    assert found["atoms"]["atoms"] == 4 * 6750
+    assert "27,000 atoms" in done.stdout
     names = {path.name for path in (tmp_path / "inside" / "pictures").iterdir()}
     assert names >= {"reconstructions.png", "positions.png", "features.png", "firing.png"}
     for name in names:
@@ -83,4 +87,5 @@ def test_the_shipped_model_that_a_run_was_played_with_is_found(launch, tmp_path)
     done = launch("inspect", f"--run={tmp_path}", "--fresh_tree", *looked)
     assert done.returncode == 0, done.stderr
     assert "4,500 features over 9 frames of Kangaroo" in done.stdout
+    assert "of 3 decisions of" in done.stdout
     assert "Inside a VAE of 91 games" in (tmp_path / "inside" / "index.html").read_text()

@@ -147,6 +147,31 @@ def test_the_numbers_on_the_page_are_those_in_the_file(looked, tab):
         assert tile.startswith(f"{numbers['quality'][name]:,.0f}")
 
 
+def test_the_atoms_on_the_page_are_those_in_the_file(looked, tab):
+    numbers = json.loads((looked[1].parent / "findings.json").read_text())["atoms"]
+    tab.open(looked[1])
+    names = ("atoms", "true_per_screen", "always_true", "varying", "switched_on", "switched_off")
+    shown = [numbers[name] for name in names]
+    shown[1] = shown[1]["mean"]
+    for tile, value in zip(tiles(tab, "#atoms"), shown, strict=True):
+        assert tile.split("\n")[0] == f"{value:,.0f}"
+    assert "that a bit is true" in tab.evaluate("document.querySelector('#atoms').innerText")
+
+
+def test_the_page_shows_how_the_searches_of_the_run_ended(looked, tab):
+    findings, page = looked
+    solved = (findings.recorded.decisions["ended"] == "solved").mean()
+    tab.open(page)
+    assert tiles(tab, "#searches")[0].startswith(f"{solved:.1%}")
+    text = tab.evaluate("document.querySelector('#searches').innerText")
+    assert "3 decisions of Pong, seed 0" in text
+    assert "widened" not in text
+
+
+def tiles(tab, section):
+    return tab.evaluate(f"[...document.querySelectorAll('{section} .tile')].map(e => e.innerText)")
+
+
 def shown_facts(tab):
     names, values = (
         tab.evaluate(f"[...document.querySelectorAll('#node {tag}')].map(e => e.textContent)")

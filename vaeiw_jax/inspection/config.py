@@ -1,9 +1,18 @@
 """What to look at."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from vaeiw_jax import configs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
+
+
+def _as_played(name: str) -> Any:
+    """A setting of the features that is the run's unless it is given."""
+    (entry,) = (entry for entry, _ in configs.fields(FeaturesConfig) if entry.name == name)
+    unless = f"unless given, as the run was played, or else {entry.default}, as in the paper"
+    return field(default=None, metadata={"help": f"{entry.metadata['help']}; {unless}"})
 
 
 @dataclass(frozen=True)
@@ -37,13 +46,11 @@ class InspectConfig:
         default=100,
         metadata={"help": "screens that differ in at most this many pixels count as looking alike"},
     )
-    threshold: float = field(
-        default=0.9,
-        metadata={"help": "Bernoulli: a feature is true if its probability exceeds this"},
-    )
-    quantisation_bits: int = field(
-        default=4, metadata={"help": "Gaussian: bits that number the bin of a latent's mean"}
-    )
+    threshold: float | None = _as_played("threshold")
+    sample_features: bool | None = _as_played("sample_features")
+    quantisation_bits: int | None = _as_played("quantisation_bits")
+    literals: str | None = _as_played("literals")
+    changes: bool | None = _as_played("changes")
     seed: int = field(default=0, metadata={"help": "of the game played for screens"})
     run: str | None = field(
         default=None,
@@ -84,8 +91,19 @@ class InspectConfig:
             if not self.run and getattr(self, name) not in (None, False):
                 raise UserError(f"--{name} is of a recorded run; say which with --run=WORKDIR")
 
-    def features(self, directory: object = "") -> FeaturesConfig:
-        """The features of the model in `directory`, as a planner is given them."""
-        return FeaturesConfig(
-            f"vae:{directory}", threshold=self.threshold, quantisation_bits=self.quantisation_bits
-        )
+    def features(
+        self, directory: object = "", played: FeaturesConfig | None = None
+    ) -> FeaturesConfig:
+        """The features of the model in `directory`, as a planner is given them.
+
+        Args:
+          directory: of the model.
+          played: those of the recorded run, if it was played with the model.
+        """
+        settings = configs.settings(played or FeaturesConfig())
+        given = {name: value for name in _OF_FEATURES if (value := getattr(self, name)) is not None}
+        asked = {name: settings[name] for name in _OF_FEATURES} | given
+        return FeaturesConfig(f"vae:{directory}", **asked)
+
+
+_OF_FEATURES = ("threshold", "sample_features", "quantisation_bits", "literals", "changes")

@@ -106,13 +106,8 @@ def replan(
       fresh: do not play the run again.
       on_decision: called with the number of decisions that are done, and of how many.
     """
-    record = durable.read_json(run.record)
     recorded = durable.read_arrays(run.decisions)
-    played = configs.from_settings(
-        EpisodeConfig, record.get("config", {}), run.record, partial=True
-    )
-    _require_registered(played, run)
-    config = _with_model(played, model, run)
+    config = _with_model(played_config(run), model, run)
     number = _chosen(number, recorded, run)
     why_fresh = ""
     if fresh:
@@ -142,6 +137,15 @@ def replan(
         same_tree=same,
         why_fresh=why_fresh,
     )
+
+
+def played_config(run: Run) -> EpisodeConfig:
+    """How a recorded run was played; a VAE is named by its digest."""
+    record = durable.read_json(run.record)
+    settings = record.get("config", {})
+    config = configs.from_settings(EpisodeConfig, settings, run.record, partial=True)
+    _require_registered(config, run)
+    return config
 
 
 def _require_registered(config: EpisodeConfig, run: Run) -> None:

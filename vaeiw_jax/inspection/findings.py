@@ -12,14 +12,17 @@ from tqdm import tqdm
 from vaeiw_jax import durable, models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.inspection import decision, gathering, quality, reconstructions
+from vaeiw_jax.features import FeaturesConfig
+from vaeiw_jax.inspection import decision, gathering, quality, reconstructions, recorded_run
+from vaeiw_jax.inspection.atoms import Atoms, inspect_atoms
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.decision import Replanned
+from vaeiw_jax.inspection.gathering import Gathered
 from vaeiw_jax.inspection.quality import Quality
 from vaeiw_jax.inspection.reconstructions import Decoded, Encoded
+from vaeiw_jax.inspection.recorded_run import RecordedRun
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.playing import runs
-from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae.config import ModelConfig
 
 DECODED_FRAMES = 64
@@ -32,11 +35,15 @@ class Findings:
     directory: Path  # of the model
     model: ModelConfig
     description: dict[str, Any]  # the model's config.json
+    features: FeaturesConfig
+    played: FeaturesConfig | None  # those of the run, if it was played with the model
     game: str  # of the frames; empty if unknown
     encoded: Encoded
     quality: Quality
+    atoms: Atoms
     decoded_rows: np.ndarray  # int[n], the frames that were decoded
     decoded: Decoded
+    recorded: RecordedRun | None  # None also where the run looked ahead at nothing
     replanned: Replanned | None
 
     @property
@@ -72,6 +79,8 @@ class Findings:
                 "mean_squared_error": self.decoded.squared_error(frames),
                 "excess_nats": float(self.decoded.excess_bce.mean()),
             },
+            "atoms": self.atoms.summary(),
+            "run": self.recorded.summary() if self.recorded else None,
             "decision": _numbers_of(self.replanned) if self.replanned else None,
         }
 
@@ -84,10 +93,20 @@ def inspect_model(config: InspectConfig) -> Findings:
     description = models.model_description(directory)
     replanned = _decision(config, run, directory) if run else None
     model_game = str(description["about"].get("game") or "")
-    screen_set = _frames(config, run.game if run else model_game, model_game)
+    seen = _frames(config, run.game if run else model_game, model_game)
+    played = _played_features(directory, run) if run else None
+    features = config.features(directory, played)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
-        encoded = reconstructions.encode(model, config.features(directory), screen_set)
+        encoded = reconstructions.encode(model, features, seen)
+        atoms = inspect_atoms(
+            features,
+            seen,
+            encoded.bits,
+            config.num_screens,
+            config.seed,
+            run if features == played else None,
+        )
     measured = quality.measure_quality(encoded.screens, encoded.bits, config.alike_pixels)
     number = min(max(config.shown_screens, DECODED_FRAMES), len(encoded.screens))
     rows = np.linspace(0, len(encoded.screens) - 1, number).astype(int)
@@ -97,13 +116,23 @@ def inspect_model(config: InspectConfig) -> Findings:
         directory=directory,
         model=model,
         description=description,
-        game=screen_set.game,
+        features=features,
+        played=played,
+        game=seen.game,
         encoded=encoded,
         quality=measured,
+        atoms=atoms,
         decoded_rows=rows,
         decoded=decoded,
+        recorded=recorded_run.read_run(run) if run else None,
         replanned=replanned,
     )
+
+
+def _played_features(directory: Path, run: runs.Run) -> FeaturesConfig | None:
+    """The features that the run was played with, if they are those of the model."""
+    played = decision.played_config(run).features
+    return InspectConfig().features(directory, played) if played.kind == "vae" else None
 
 
 def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
@@ -121,7 +150,7 @@ def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
     raise UserError(f"{run.record} was not played with a shipped VAE; say with --checkpoint which")
 
 
-def _frames(config: InspectConfig, default_game: str, model_game: str) -> ScreenSet:
+def _frames(config: InspectConfig, default_game: str, model_game: str) -> Gathered:
     if config.screens:
         return gathering.from_store(Path(config.screens), config.num_screens, model_game)
     game = config.game or default_game

@@ -1,7 +1,9 @@
 """What a model makes of screens: their features, and the pictures it decodes from them."""
 
+import dataclasses
 import functools
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,7 +14,9 @@ from tqdm import tqdm
 
 from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.features import FeaturesConfig, Setting
+from vaeiw_jax.features.config import TRUE
 from vaeiw_jax.features.vae import VAEFeatures
+from vaeiw_jax.inspection.gathering import Gathered
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.vae import elbo, latents
 from vaeiw_jax.vae.config import ModelConfig
@@ -52,19 +56,25 @@ class Decoded:
         return float(np.square(self.reconstructions - frames).mean())
 
 
-def encode(model: ModelConfig, config: FeaturesConfig, screen_set: ScreenSet) -> Encoded:
-    """The features of screens, by the very function that a planner calls."""
-    screens = screen_set.screens
-    setting = Setting(screen_set.game, (screens.shape[1], screens.shape[2]))
-    features = VAEFeatures(config, setting)
+def true_bits(
+    config: FeaturesConfig, game: str, screens: Sequence[np.ndarray] | np.ndarray
+) -> np.ndarray:
+    """bool[N, F]: the bits of screens, by the very function that a planner calls, whatever of them is an atom."""
+    config = dataclasses.replace(config, literals=TRUE, changes=False)
+    features = VAEFeatures(config, Setting(game, (screens[0].shape[0], screens[0].shape[1])))
     bits = np.zeros((len(screens), features.num_features), np.bool_)
     for row, screen in tqdm(zip(bits, screens, strict=True), "encoding", **_bar(len(screens))):
         row[features.atoms(SimpleNamespace(screen=screen), None)] = True
+    return bits
+
+
+def encode(model: ModelConfig, config: FeaturesConfig, seen: ScreenSet | Gathered) -> Encoded:
+    """The features of screens."""
     shape: tuple[int, ...] = (model.height, model.width, model.channels)
     if model.latent_kind == "gaussian":
         shape += (config.quantisation_bits,)
-    frames = np.concatenate([frames_lib.from_screens(screen[None]) for screen in screens])
-    return Encoded(screens, frames, bits, shape)
+    frames = np.concatenate([frames_lib.from_screens(screen[None]) for screen in seen.screens])
+    return Encoded(seen.screens, frames, true_bits(config, seen.game, seen.screens), shape)
 
 
 def decode(

@@ -1,13 +1,17 @@
-"""The charts of an inspection: how features fire and differ, what actions promise, how deep the tree is."""
+"""The charts of an inspection: features, how searches ended, what actions promise, how deep a tree is."""
+
+import textwrap
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.ticker import MaxNLocator
 
+from vaeiw_jax.inspection.atoms import Atoms
 from vaeiw_jax.inspection.decision import Replanned
 from vaeiw_jax.inspection.findings import Findings
 from vaeiw_jax.inspection.quality import Quality
-from vaeiw_jax.reports import charts
+from vaeiw_jax.inspection.recorded_run import SOLVED_EARLY, SPENT, WIDENED, RecordedRun
+from vaeiw_jax.reports import atoms_section, charts
 from vaeiw_jax.reports.charts import LIGHT, Chart, number
 
 
@@ -15,6 +19,9 @@ def draw(findings: Findings) -> dict[str, Chart]:
     """The charts, by name."""
     quality, replanned = findings.quality, findings.replanned
     drawn = [firing(quality), true_per_frame(quality), pixels_and_flips(quality)]
+    drawn += [uses_of_atoms(findings.atoms), unusual_atoms(findings.atoms)]
+    if findings.recorded:
+        drawn += [depths_by_ending(findings.recorded), depth_of_decisions(findings.recorded)]
     if replanned:
         drawn += [values(replanned), depths(replanned)]
     return {chart.name: chart for chart in drawn}
@@ -83,6 +90,109 @@ def pixels_and_flips(quality: Quality) -> Chart:
         f"{len(pixels):,} pairs of screens by the pixels and the features in which they differ"
     )
     return Chart("pixels_and_flips", caption, axes)
+
+
+@charts.styled
+def uses_of_atoms(atoms: Atoms) -> Chart:
+    """Of what use atoms are to novelty, a bar for each kind of them."""
+    kinds = atoms_section.by_title(atoms)
+    uses = {
+        "switched on": (LIGHT.blue, lambda part: part.switched_on),
+        "switched off": (LIGHT.orange, lambda part: part.switched_off),
+        "seldom different": (LIGHT.pruned, lambda part: part.seldom_different),
+        "always true": (LIGHT.grey, lambda part: part.shares == 1),
+        "never true": (LIGHT.line, lambda part: part.shares == 0),
+    }
+    axes = charts.axes(1.5 + 0.45 * len(kinds))
+    left = np.zeros(len(kinds))
+    for use, (colour, chosen) in uses.items():
+        counts = np.array([int(chosen(part).sum()) for part in kinds.values()])
+        axes.barh(range(len(kinds)), counts, 0.62, left, color=colour, label=use)
+        left += counts
+    axes.set_yticks(range(len(kinds)), [textwrap.fill(title, 18) for title in kinds])
+    axes.set(xlabel="atoms", xlim=(0, left.max()), ylim=(len(kinds) - 0.4, -0.6))
+    axes.xaxis.set_major_formatter(number)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    charts.legend(axes)
+    on, off = atoms.switched_on.sum(), atoms.switched_off.sum()
+    caption = f"of {atoms.true.shape[1]:,} atoms an object switches {on:,} on and {off:,} off"
+    return Chart("uses_of_atoms", caption, axes)
+
+
+@charts.styled
+def unusual_atoms(atoms: Atoms) -> Chart:
+    """Histograms of how many atoms an object switches on and off on a screen."""
+    on, off = atoms.on_per_screen, atoms.off_per_screen
+    # A few screens, such as the title's, are like no other: they are counted in the last bar.
+    most = int(np.ceil(np.quantile(np.concatenate([on, off]), 0.99)))
+    edges = np.linspace(-0.5, most + 0.5, min(31, most + 2))
+    cut = " (last bar: or more)" if max(on.max(), off.max()) > most else ""
+    axes = charts.axes(2.9)
+    for counts, colour, label in (
+        (on, LIGHT.blue, "switched on: can be new"),
+        (off, LIGHT.orange, "switched off: cannot be seen"),
+    ):
+        axes.hist(
+            np.minimum(counts, most), edges.tolist(), color=colour, alpha=0.55, lw=0, label=label
+        )
+    axes.grid(axis="y")
+    axes.set(xlabel=f"atoms that are not as usual on a screen{cut}", ylabel="screens")
+    axes.xaxis.set_major_formatter(number)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    charts.legend(axes)
+    caption = f"on a screen {on.mean():,.0f} atoms are switched on and {off.mean():,.0f} off"
+    return Chart("unusual_atoms", caption, axes)
+
+
+_ENDINGS = {SPENT: LIGHT.blue, WIDENED: LIGHT.teal, SOLVED_EARLY: LIGHT.orange}
+
+
+@charts.styled
+def depths_by_ending(recorded: RecordedRun) -> Chart:
+    """A histogram of the depth of the deepest node, by how decisions ended."""
+    depth, endings = recorded.decisions["depth"], recorded.endings()
+    shown = {name: depth[endings[name]] for name in _ENDINGS if endings[name].any()}
+    low, high = int(depth.min()), int(depth.max())
+    step = -(-(high - low + 1) // 30)  # a bar is of as many depths as any other
+    axes = charts.axes(2.9)
+    axes.hist(
+        list(shown.values()),
+        np.arange(low - 0.5, high + step, step).tolist(),
+        stacked=True,
+        color=[_ENDINGS[name] for name in shown],
+        label=list(shown),
+        lw=0,
+    )
+    axes.grid(axis="y")
+    axes.set(xlabel="depth of the deepest node", ylabel="decisions")
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    charts.legend(axes)
+    means = [f"{each.mean():,.0f} ({name})" for name, each in shown.items()]
+    return Chart("depths_by_ending", f"the mean depth reached is {', '.join(means)}", axes)
+
+
+@charts.styled
+def depth_of_decisions(recorded: RecordedRun) -> Chart:
+    """How deep each decision of the run looked, and how it ended."""
+    depth, endings = recorded.decisions["depth"], recorded.endings()
+    axes = charts.axes(2.9)
+    for name, colour in _ENDINGS.items():
+        chosen = np.flatnonzero(endings[name])
+        if len(chosen):
+            drawn = axes.scatter(chosen, depth[chosen], s=12, color=colour, lw=0, label=name)
+            drawn.set_rasterized(len(depth) > 1000)  # a path for each of them would be large
+    axes.grid(axis="y")
+    axes.set(xlabel="decision", ylabel="depth of the deepest node")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(number)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    charts.legend(axes)
+    solved = int(recorded.solved.sum())
+    caption = f"{solved:,} of {len(depth):,} decisions were solved before their budget was spent"
+    return Chart("depth_of_decisions", caption, axes)
 
 
 @charts.styled

@@ -16,7 +16,13 @@ import numpy as np
 from vaeiw_jax import durable
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.findings import Findings, inspect_model
-from vaeiw_jax.reports import decision_section, images, inspection_charts, tree_drawing
+from vaeiw_jax.reports import (
+    atoms_section,
+    decision_section,
+    images,
+    inspection_charts,
+    tree_drawing,
+)
 from vaeiw_jax.reports.charts import Chart
 from vaeiw_jax.reports.images import Captioned, Row
 from vaeiw_jax.reports.pages import plural, render
@@ -81,6 +87,7 @@ def _page_values(
         "alike_pairs": _pairs(findings, worst[:_SHOWN_PAIRS]),
         "confused_pairs": _pairs(findings, quality.confused[:_SHOWN_PAIRS]),
         "validation": findings.description["about"].get("validation") or {},
+        "atoms": atoms_section.values(findings),
         "decision": decision_section.values(replanned) if replanned else None,
     }
 
