@@ -148,6 +148,26 @@ def test_flags_make_an_experiment_of_every_combination():
     assert {job.config.episode.planner.budget_seconds for job in jobs} == {None}
 
 
+def test_learned_features_are_played_with_all_literals_asked_for_and_others_once():
+    config = EvaluationConfig(
+        "custom", games="Pong", runs=1, features="ram,vae:universal", literals="true,either"
+    )
+    plays = {job.directory.parent.name: job.config.episode for job in expand(config, HERE)}
+    assert {name: played.features.literals for name, played in plays.items()} == {
+        "rollout_iw_ram_0.5_seconds_ra": "true",
+        "rollout_iw_vae_universal_0.5_seconds_ra": "true",
+        "rollout_iw_vae_universal_either_0.5_seconds_ra": "either",
+    }
+    widened = EvaluationConfig(
+        "custom", games="Pong", runs=1, features="ram,vae:universal", changes=True, widen=True
+    )
+    ram, learned = (job.config.episode for job in expand(widened, HERE))
+    assert not ram.features.changes
+    assert not ram.planner.widen
+    assert learned.features.changes
+    assert learned.planner.widen
+
+
 def test_a_job_comes_back_from_json_as_it_was():
     for job in expand(EvaluationConfig("continuous", games="Pong", runs=1), HERE):
         again = Job.from_json(job.to_json())
@@ -161,6 +181,14 @@ def test_a_job_comes_back_from_json_as_it_was():
         ({"experiment": "main", "games": "Pong,Pnog"}, "did you mean 'Pong'"),
         ({"experiment": "main", "runs": 0}, "runs must be at least 1"),
         ({"experiment": "main", "features": "ram"}, "are for --experiment=custom"),
+        ({"experiment": "main", "literals": "either"}, "are for --experiment=custom"),
+        ({"experiment": "custom", "literals": "ether"}, "did you mean 'either'"),
+        ({"experiment": "custom", "features": "ram", "changes": True}, "are for learned features"),
+        ({"experiment": "custom", "widen": True}, "a wider notion than true bits"),
+        (
+            {"experiment": "custom", "planner": "iw", "changes": True, "widen": True},
+            "widen is for the planner rollout_iw",
+        ),
         ({"experiment": "main", "budget_nodes": "5,6"}, "takes one budget"),
         ({"experiment": "main", "budget_nodes": "many"}, "must be numbers"),
         ({"experiment": "budget", "budget_nodes": "5"}, "is about its budgets"),

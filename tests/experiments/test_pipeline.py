@@ -70,6 +70,16 @@ def test_a_background_is_masked_only_while_collecting_with_hand_made_features():
         assert [getattr(episode.features, name) for episode in episodes] == [True] + 7 * [False]
 
 
+def test_what_is_an_atom_of_learned_features_is_so_wherever_they_are_used():
+    config = pipeline.configure(
+        "Pong", "laptop", iterations=2, literals="either", changes=True, widen=True
+    )
+    episodes = [job.config.episode for job in jobs(config) if job.kind != TRAIN]
+    assert [episode.features.literals for episode in episodes] == ["true"] + 7 * ["either"]
+    assert [episode.features.changes for episode in episodes] == [False] + 7 * [True]
+    assert [episode.planner.widen for episode in episodes] == [False] + 7 * [True]
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -85,6 +95,8 @@ def test_a_background_is_masked_only_while_collecting_with_hand_made_features():
         ({"num_screens": 50}, "fewer than a batch of 64"),
         ({"threshold": 1.5}, "threshold must be above 0 and below 1"),
         ({"sample_features": True, "latent_kind": "gaussian"}, "needs Bernoulli latents"),
+        ({"noise": True, "latent_kind": "gaussian"}, "needs Bernoulli latents"),
+        ({"widen": True}, "a wider notion than true bits"),
         ({"width": 2, "latent": "15x15x50"}, "at most 10,000 features"),
         ({"variant": "published", "latent": "4x4x20"}, "have 15x15xC latents"),
     ],

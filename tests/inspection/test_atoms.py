@@ -58,8 +58,9 @@ def test_atoms_of_real_screens_are_those_that_a_planner_is_given(
     literals, changes, real_screens, tmp_path
 ):
     screens = real_screens("Pong", 30)
-    config = FeaturesConfig("vae", literals=literals, changes=changes)
-    features = create(config, Setting("Pong", (210, 160), typical=screens))
+    usual = {"usual": "random_play"} if literals == "unusual" else {}
+    config = FeaturesConfig("vae", literals=literals, changes=changes, **usual)
+    features = create(config, Setting("Pong", (210, 160), random_screens=lambda: screens))
     run = Run(tmp_path, "Pong", 0)  # whose usual values are those of the screens
     recorded = {} if features.usual is None else {"usual": features.usual}
     durable.write_arrays(run.decisions, {"actions": np.zeros(1), **recorded})
@@ -98,3 +99,7 @@ def test_the_settings_are_the_runs_unless_given():
     asked = InspectConfig("model", changes=True).features("here", played)
     assert asked == FeaturesConfig("vae:here", threshold=0.7, literals="either", changes=True)
     assert InspectConfig("model").features("here") == FeaturesConfig("vae:here")
+    unusual = FeaturesConfig("vae:digest", literals="unusual", usual="random_play")
+    assert InspectConfig("model").features("here", unusual).usual == "random_play"
+    either = InspectConfig("model", literals="either").features("here", unusual)
+    assert either == FeaturesConfig("vae:here", literals="either")

@@ -52,7 +52,8 @@ def test_what_was_widened_had_found_nothing_new_before(record):
 
 @pytest.mark.parametrize("literals", LITERALS)
 def test_every_notion_of_novelty_has_a_title(literals, real_screens):
-    setting = Setting("Pong", (210, 160), typical=real_screens("Pong", 30)[:2])
+    screens = real_screens("Pong", 30)[:2]
+    setting = Setting("Pong", (210, 160), random_screens=lambda: screens)
     for changes in (False, True):
         config = FeaturesConfig("vae", literals=literals, changes=changes)
         titles = notion_titles(config)

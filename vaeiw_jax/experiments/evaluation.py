@@ -13,6 +13,7 @@ from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.features import FeaturesConfig, lookup
+from vaeiw_jax.features.config import LITERALS, TRUE
 from vaeiw_jax.planning import SEARCHES, PlannerConfig
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
@@ -21,6 +22,7 @@ from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
 VAE_SOURCES = ("train", "shipped")
+_OF_ATOMS = ("literals", "changes", "noise", "widen")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,29 @@ class EvaluationConfig:
     )
     planner: str | None = field(
         default=None, metadata={"help": "custom: planners, with commas, such as rollout_iw,iw"}
+    )
+    literals: str | None = field(
+        default=None,
+        metadata={
+            "help": f"custom: what of a VAE's bit is an atom; one or more, with commas, of {', '.join(LITERALS)}"
+        },
+    )
+    changes: bool = field(
+        default=FeaturesConfig.changes,
+        metadata={
+            "help": "custom: atoms also for a VAE's bits that changed since the parent's screen"
+        },
+    )
+    noise: bool = field(
+        default=FeaturesConfig.noise,
+        metadata={"help": "custom: add the noise of training to a VAE's bits, drawn for each node"},
+    )
+    widen: bool = field(
+        default=PlannerConfig.widen,
+        metadata={
+            "help": "custom: where learned features find nothing new and budget is left, go on with a wider notion of "
+            "novelty"
+        },
     )
     risk_averse: bool = field(
         default=PlannerConfig.risk_averse,
@@ -104,16 +129,21 @@ class EvaluationConfig:
             raise unknown("source of VAEs", self.vae, VAE_SOURCES)
         if self.budget_seconds is not None and self.budget_nodes is not None:
             raise UserError("give --budget_seconds or --budget_nodes, not both")
-        if catalogue.CUSTOM not in self.names and (self.features or self.planner):
+        of_custom = ("features", "planner", *_OF_ATOMS)
+        if catalogue.CUSTOM not in self.names and any(getattr(self, name) for name in of_custom):
             raise UserError(
-                "--features and --planner are for --experiment=custom; the others say what they use"
+                f"--{', --'.join(of_custom)} are for --experiment=custom; the others say what they use"
             )
         for name in self.names:
             if name != catalogue.CUSTOM:
                 catalogue.named(name)
             self._check_budgets(name)
         self.game_list()
+        self._check_atoms()
         for experiment in self.experiments():
+            if experiment.name == catalogue.CUSTOM:
+                for method in experiment.methods:
+                    self.episode(method, experiment.games[0])
             for model in (method.vae for method in experiment.methods):
                 if model is not None:
                     self.collecting(experiment.games[0])
@@ -132,6 +162,27 @@ class EvaluationConfig:
             raise UserError(
                 f"{name} is about its budgets, so it cannot be given another; use custom, with several of them"
             )
+
+    def _check_atoms(self) -> None:
+        """What playing would refuse, or would not change."""
+        learned = any(lookup(name).takes_directory for name in self._feature_sets)
+        if not learned and any(getattr(self, name) for name in _OF_ATOMS):
+            raise UserError(
+                f"--{', --'.join(_OF_ATOMS)} are for learned features; leave them out, or add vae to --features"
+            )
+        for kind in self._literals:
+            if kind not in LITERALS:
+                raise unknown("literals", kind, LITERALS)
+            if self.widen:
+                FeaturesConfig(literals=kind, changes=self.changes).require_wider_notion()
+
+    @property
+    def _feature_sets(self) -> list[str]:
+        return _split(self.features) or [FeaturesConfig.features]
+
+    @property
+    def _literals(self) -> list[str]:
+        return _split(self.literals) or [FeaturesConfig.literals]
 
     @property
     def names(self) -> list[str]:
@@ -202,9 +253,13 @@ class EvaluationConfig:
         )
 
     def _custom(self) -> tuple[Method, ...]:
-        """Every planner with every feature set and every budget."""
+        """Every planner with every feature set, learned ones with all literals, and every budget."""
         planners = _split(self.planner) or [PlannerConfig.planner]
-        feature_sets = _split(self.features) or [FeaturesConfig.features]
+        seen = [
+            (features, literals)
+            for features in self._feature_sets
+            for literals in (self._literals if lookup(features).takes_directory else [TRUE])
+        ]
         for name in planners:
             if name not in SEARCHES:
                 raise unknown("planner", name, SEARCHES)
@@ -213,16 +268,20 @@ class EvaluationConfig:
             seconds: list[float | None] = [*self.seconds] or [PlannerConfig.budget_seconds]
             budgets = [("budget_seconds", amount) for amount in seconds]
         return tuple(
-            self._custom_method(*choice)
-            for choice in itertools.product(planners, feature_sets, budgets)
+            self._custom_method(*choice) for choice in itertools.product(planners, seen, budgets)
         )
 
-    def _custom_method(self, planner: str, features: str, budget: tuple[str, Any]) -> Method:
-        kind, amount = budget
+    def _custom_method(
+        self, planner: str, seen: tuple[str, str], budget: tuple[str, Any]
+    ) -> Method:
+        (features, literals), (kind, amount) = seen, budget
         averse = "_ra" if self.risk_averse else ""
         entry = lookup(features)
         model = Path(features.partition(":")[2]).name if entry.takes_directory else ""
         which = f"{entry.name}_{model}" if model else features.replace(":", "_")
+        atoms = self._atom_settings(literals) if entry.takes_directory else {}
+        words = [literals if name == "literals" else name for name in atoms]
+        which = "_".join([which, *words])
         name = f"{planner}_{which}_{amount}_{kind.removeprefix('budget_')}{averse}"
         settings = {
             "planner": planner,
@@ -230,11 +289,21 @@ class EvaluationConfig:
             "risk_averse": self.risk_averse,
             "budget_seconds": None,
             kind: amount,
+            **atoms,
         }
         vae = catalogue.DISCRETE if entry.takes_directory and not model else None
-        seen = f"{entry.title} {model}".strip()
-        title = f"{SEARCHES[planner].title} {seen}, {amount:g} {kind.removeprefix('budget_')}"
+        title_of_features = " ".join([entry.title, *([model] if model else []), *words])
+        title = f"{SEARCHES[planner].title} {title_of_features}, {amount:g} {kind.removeprefix('budget_')}"
         return Method(name, title, tuple(sorted(settings.items())), vae)
+
+    def _atom_settings(self, literals: str) -> dict[str, Any]:
+        """Those that differ from the paper's."""
+        asked = {name: getattr(self, name) for name in _OF_ATOMS} | {"literals": literals}
+        return {
+            name: value
+            for name, value in asked.items()
+            if value != configs.default(EpisodeConfig, name)
+        }
 
     def episode(self, method: Method, game: str, features: str | None = None) -> EpisodeConfig:
         """How the method plays the game; `features` in place of its own, where a VAE has its place."""

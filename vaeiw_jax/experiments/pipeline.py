@@ -23,6 +23,7 @@ from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job, Record
+from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.features.config import BACKGROUNDS
 from vaeiw_jax.models import UNIVERSAL
 from vaeiw_jax.planning.novelty import NoveltyTable
@@ -83,14 +84,17 @@ class PipelineConfig:
 
 def check_features(model: ModelConfig, episode: EpisodeConfig) -> None:
     """Refuses what playing with a VAE that is yet to be trained would refuse, hours later."""
-    if episode.features.sample_features and model.latent_kind != "bernoulli":
-        raise UserError(
-            f"sample_features needs Bernoulli latents, and --latent_kind={model.latent_kind}"
-        )
+    for name in ("sample_features", "noise"):
+        if getattr(episode.features, name) and model.latent_kind != "bernoulli":
+            raise UserError(
+                f"{name} needs Bernoulli latents, and --latent_kind={model.latent_kind}"
+            )
     bits = codes.num_features(model, episode.features.quantisation_bits)
     NoveltyTable(
         episode.features.num_atoms(bits), episode.planner.width
     )  # which refuses more features than fit
+    if episode.planner.widen:
+        episode.features.require_wider_notion()
 
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
@@ -155,7 +159,9 @@ def configure(
 
 _ONLY_OF_GAMES = {"max_actions", "max_emulator_frames", "threshold", "sample_features"}
 """Settings that are for the games played, not for those that screens are collected in."""
-_COLLECT_SETTINGS = configs.names(CollectConfig) - _ONLY_OF_GAMES - {"game"}
+_OF_LEARNED_ATOMS = {"literals", "usual", "changes", "noise", "widen"}
+"""Settings that hand-made features, with which the first screens are collected, have no use for."""
+_COLLECT_SETTINGS = configs.names(CollectConfig) - _ONLY_OF_GAMES - _OF_LEARNED_ATOMS - {"game"}
 _TRAIN_SETTINGS = configs.names(TrainConfig) - set(_OWN_BY_ITERATION)
 # A background matters to hand-made features only, with which the first screens are collected.
 _PLAY_SETTINGS = configs.names(PlayConfig) - {"game", "features", *BACKGROUNDS}
@@ -185,7 +191,9 @@ def _iteration(config: PipelineConfig, number: int, workdir: Path) -> list[Job]:
     train_config = dataclasses.replace(config.train, screens=str(workdir / "screens" / f"{number}"))
     if number > 1:
         last = _vae(workdir, number - 1)
-        played_with_it = _with_vae(collect_config.episode, last)
+        played_with_it = _with_atoms_of(
+            config.play.episode, _with_vae(collect_config.episode, last)
+        )
         collect_config = dataclasses.replace(collect_config, episode=played_with_it)
         train_config = dataclasses.replace(train_config, start_from=str(last / "model"))
     collect = Job(COLLECT, f"screens/{number}", workdir, config.game, collect_config)
@@ -213,6 +221,15 @@ def _with_vae(episode: EpisodeConfig, vae: Path) -> EpisodeConfig:
     without: dict[str, Any] = dict.fromkeys(BACKGROUNDS, False)
     seen = dataclasses.replace(episode.features, features=f"vae:{vae}", **without)
     return dataclasses.replace(episode, features=seen)
+
+
+def _with_atoms_of(played: EpisodeConfig, episode: EpisodeConfig) -> EpisodeConfig:
+    """An episode with learned features, of which the same is an atom as where games are played."""
+    of_features = _OF_LEARNED_ATOMS & configs.names(FeaturesConfig)
+    same = {name: getattr(played.features, name) for name in of_features}
+    seen = dataclasses.replace(episode.features, **same)
+    planner = dataclasses.replace(episode.planner, widen=played.planner.widen)
+    return dataclasses.replace(episode, features=seen, planner=planner)
 
 
 def _vae(workdir: Path, number: int) -> Path:

@@ -106,6 +106,13 @@ class FeaturesConfig:
         """How many atoms there are of codes of so many bits."""
         return num_bits * (1 + (self.literals == EITHER) + 2 * self.changes)
 
+    def require_wider_notion(self) -> None:
+        """Refuses learned features that `widen` would change nothing for: they have one notion of novelty."""
+        if self.literals == TRUE and not self.changes:
+            raise UserError(
+                "widen needs a wider notion than true bits; use --literals=either, --literals=unusual or --changes"
+            )
+
     @property
     def kind(self) -> str:
         """The name of the feature set, without the directory it may come from."""

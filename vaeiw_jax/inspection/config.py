@@ -6,6 +6,7 @@ from typing import Any
 from vaeiw_jax import configs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig
+from vaeiw_jax.features.config import UNUSUAL
 
 
 def _as_played(name: str) -> Any:
@@ -49,7 +50,9 @@ class InspectConfig:
     threshold: float | None = _as_played("threshold")
     sample_features: bool | None = _as_played("sample_features")
     quantisation_bits: int | None = _as_played("quantisation_bits")
+    noise: bool | None = _as_played("noise")
     literals: str | None = _as_played("literals")
+    usual: str | None = _as_played("usual")
     changes: bool | None = _as_played("changes")
     seed: int = field(default=0, metadata={"help": "of the game played for screens"})
     run: str | None = field(
@@ -103,7 +106,17 @@ class InspectConfig:
         settings = configs.settings(played or FeaturesConfig())
         given = {name: value for name in _OF_FEATURES if (value := getattr(self, name)) is not None}
         asked = {name: settings[name] for name in _OF_FEATURES} | given
+        if asked["literals"] != UNUSUAL and self.usual is None:
+            del asked["usual"]  # which was for the run's atoms
         return FeaturesConfig(f"vae:{directory}", **asked)
 
 
-_OF_FEATURES = ("threshold", "sample_features", "quantisation_bits", "literals", "changes")
+_OF_FEATURES = (
+    "threshold",
+    "sample_features",
+    "quantisation_bits",
+    "noise",
+    "literals",
+    "usual",
+    "changes",
+)

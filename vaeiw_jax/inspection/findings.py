@@ -12,7 +12,7 @@ from tqdm import tqdm
 from vaeiw_jax import durable, models
 from vaeiw_jax.atari import game_name, rom_id
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import FeaturesConfig
+from vaeiw_jax.features import FeaturesConfig, registry
 from vaeiw_jax.inspection import decision, gathering, quality, reconstructions, recorded_run
 from vaeiw_jax.inspection.atoms import Atoms, inspect_atoms
 from vaeiw_jax.inspection.config import InspectConfig
@@ -96,6 +96,7 @@ def inspect_model(config: InspectConfig) -> Findings:
     seen = _frames(config, run.game if run else model_game, model_game)
     played = _played_features(directory, run) if run else None
     features = config.features(directory, played)
+    registry.check(features)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says if the game is another
         encoded = reconstructions.encode(model, features, seen)

@@ -60,11 +60,12 @@ def true_bits(
     config: FeaturesConfig, game: str, screens: Sequence[np.ndarray] | np.ndarray
 ) -> np.ndarray:
     """bool[N, F]: the bits of screens, by the very function that a planner calls, whatever of them is an atom."""
-    config = dataclasses.replace(config, literals=TRUE, changes=False)
+    config = dataclasses.replace(config, literals=TRUE, usual=FeaturesConfig.usual, changes=False)
     features = VAEFeatures(config, Setting(game, (screens[0].shape[0], screens[0].shape[1])))
     bits = np.zeros((len(screens), features.num_features), np.bool_)
-    for row, screen in tqdm(zip(bits, screens, strict=True), "encoding", **_bar(len(screens))):
-        row[features.atoms(SimpleNamespace(screen=screen), None)] = True
+    for i, screen in enumerate(tqdm(screens, "encoding", **_bar(len(screens)))):
+        node = SimpleNamespace(screen=screen, noise_seed=i)
+        bits[i, features.atoms(node, None)] = True
     return bits
 
 

@@ -11,7 +11,7 @@ from vaeiw_jax.reports.tables import Cell, Column, Table, Value
 _LITERALS = {
     "true": "that a bit is true",
     "either": "whether a bit is true or false",
-    "unusual": "that a bit is not as it mostly is in random play of the game",
+    "unusual": "that a bit is not as it mostly is in the game",
 }
 _KINDS = {
     "true": "a bit is true",
