@@ -14,16 +14,18 @@ from absl import flags
 from launch import command
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.inspection.config import InspectConfig
-from vaeiw_jax.reports.inspection_report import PAGE, inspect
 
 command.define_flags(InspectConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where the page and the pictures go")
 
 
 def main() -> None:
-    config = command.read_flags(InspectConfig)
     if not _WORKDIR.value:
         raise UserError("--workdir is missing: where the page and the pictures go")
+    config = command.read_flags(InspectConfig)
+    # Only now, so that a mistake is answered at once: this loads JAX and matplotlib.
+    from vaeiw_jax.reports.inspection_report import PAGE, inspect
+
     workdir = Path(_WORKDIR.value)
     findings = inspect(config, workdir)
     quality = findings.quality.summary()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ import pytest
 
 from tests.random_play import random_screens
 from vaeiw_jax.atari import rom_id
+
+# Compiling takes most of the time of a short run: all processes share what one has compiled.
+_COMPILED = Path(tempfile.gettempdir()) / f"vaeiw_jax-tests-compiled-{os.getuid()}"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
 @pytest.fixture(scope="session")

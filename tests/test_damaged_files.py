@@ -5,11 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
-from tests import train_process
 from tests.damage import damaged
 from tests.random_play import random_screens
 from vaeiw_jax import configs, models, workdirs
@@ -155,7 +153,6 @@ def test_a_checkpoint(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainConfig, Path]:
     """A work directory with all that a run reads back, and how it was configured."""
-    jax.config.update("jax_compilation_cache_dir", str(train_process.COMPILED))
     directory = tmp_path_factory.mktemp("trained")
     screen_store.append(directory / "screens", "pong", random_screens("pong", 3))
     config = TrainConfig(str(directory / "screens"), batch_size=2, epochs=2, picture_every=0)

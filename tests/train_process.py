@@ -4,15 +4,11 @@ import fcntl
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-# Compiling takes most of a short run's time; runs of equal programs share it.
-COMPILED = Path(tempfile.gettempdir()) / f"vaeiw_jax-tests-compiled-{os.getuid()}"
 
 
 def start(
@@ -21,7 +17,6 @@ def start(
     """Starts `python -m launch.train` on so many virtual devices."""
     environment = os.environ | {
         "JAX_PLATFORMS": "cpu",
-        "JAX_COMPILATION_CACHE_DIR": str(COMPILED),
         # A few steps need no fast code, but code soon.
         "XLA_FLAGS": "--xla_backend_optimization_level=0"
         f" --xla_force_host_platform_device_count={devices}",

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import train_process
-
 ROOT = Path(__file__).parent.parent.parent
 
 TINY = (
@@ -30,7 +28,6 @@ def start(workdir: Path, *flags: str) -> subprocess.Popen[str]:
         env=os.environ
         | {
             "PYTHONPATH": str(ROOT),
-            "JAX_COMPILATION_CACHE_DIR": str(train_process.COMPILED),
             "XLA_FLAGS": "--xla_backend_optimization_level=0",  # few steps need no fast code, but code soon
         },
         stdout=subprocess.PIPE,

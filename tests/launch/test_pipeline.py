@@ -31,7 +31,6 @@ FLAGS = (
 def compiled_soon() -> Iterator[None]:
     """A few steps need no fast code, but code soon."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(train_process.COMPILED))
         patch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
         yield
 

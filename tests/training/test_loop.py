@@ -12,7 +12,6 @@ import numpy as np
 import optax
 import pytest
 
-from tests import train_process
 from tests.random_play import random_screens
 from vaeiw_jax import frames
 from vaeiw_jax.errors import UserError
@@ -28,11 +27,6 @@ from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
 CONFIG = TrainConfig(screens="", batch_size=2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_compilations() -> None:
-    jax.config.update("jax_compilation_cache_dir", str(train_process.COMPILED))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -17,11 +16,6 @@ from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import steps
 
 FLAGS = ("--epochs=1", "--batch_size=4", "--picture_every=0", "--validation_share=0.2")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_compilations() -> None:
-    jax.config.update("jax_compilation_cache_dir", str(train_process.COMPILED))
 
 
 @pytest.fixture(scope="module")

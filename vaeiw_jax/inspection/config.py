@@ -88,6 +88,10 @@ class InspectConfig:
                 raise UserError(f"{name} must be 0 or more, not {getattr(self, name)}")
         if self.decision is not None and self.decision < 0:
             raise UserError(f"decision must be 0 or more, not {self.decision}; they count from 0")
+        if not self.checkpoint and not self.run:
+            raise UserError(
+                "--checkpoint is missing: a model to look at, or --run of a game that was played with a shipped one"
+            )
         if self.screens and self.game:
             raise UserError("screens come from a store or from a game; give --screens or --game")
         for name in ("run_game", "decision", "fresh_tree"):

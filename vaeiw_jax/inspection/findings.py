@@ -133,17 +133,15 @@ def inspect_model(config: InspectConfig) -> Findings:
 def _played_features(directory: Path, run: runs.Run) -> FeaturesConfig | None:
     """The features that the run was played with, if they are those of the model."""
     played = decision.played_config(run).features
-    return InspectConfig().features(directory, played) if played.kind == "vae" else None
+    as_played = InspectConfig(str(directory))
+    return as_played.features(directory, played) if played.kind == "vae" else None
 
 
 def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
     """Where the model is."""
     if checkpoint:
         return model_directory(f"vae:{checkpoint}", "")
-    if run is None:
-        raise UserError(
-            "--checkpoint is missing: a model to look at, or --run of a game that was played with a shipped one"
-        )
+    assert run is not None  # as the config is checked
     features = durable.read_json(run.record)["config"]["features"]
     name = models.shipped_by_digest().get(features.partition(":")[2])
     if name is not None:

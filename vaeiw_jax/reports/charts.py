@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -17,7 +17,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from vaeiw_jax.reports.score_statistics import Interval
+if TYPE_CHECKING:  # it loads SciPy's statistics, which most pages have no use for
+    from vaeiw_jax.reports.score_statistics import Interval
 
 Theme = collections.namedtuple(
     "Theme",
@@ -163,7 +164,7 @@ def game_bars(
 
 
 @styled
-def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Axes:
+def intervals(estimates: "Mapping[str, Interval]", label: str, reference: float) -> Axes:
     """Estimates by title, with their intervals."""
     drawn = axes(0.8 + 0.42 * len(estimates))
     for row, (title, estimate) in enumerate(estimates.items()):

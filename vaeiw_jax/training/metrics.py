@@ -4,6 +4,7 @@ import collections
 import hashlib
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,19 @@ from vaeiw_jax import durable
 
 FILE = "metrics.jsonl"
 HISTOGRAM_BINS = 20
+
+
+def _summary_writer(directory: str, purge_step: int) -> Any:
+    """TensorBoard's writer. Its module loads PyTorch where there is one, for seconds, and needs it for tensors only."""
+    without_torch = "torch" not in sys.modules
+    if without_torch:
+        sys.modules["torch"] = None  # type: ignore[assignment]  # as if it were not installed
+    try:
+        from tensorboardX import SummaryWriter
+    finally:
+        if without_torch:
+            del sys.modules["torch"]
+    return SummaryWriter(directory, purge_step=purge_step)
 
 
 class MetricsLog:
@@ -43,9 +57,7 @@ class MetricsLog:
         if self._path.exists():
             durable.write_bytes(self._path, kept)
         self._file = self._path.open("a")
-        import tensorboardX  # which loads PyTorch where there is one: nothing for those who only read
-
-        self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+        self._board = _summary_writer(str(workdir / "tensorboard"), purge_step=step + 1)
 
     def train(self, step: int, epoch: int, metrics: Mapping[str, float]) -> None:
         self._write({"kind": "train", "step": step, "epoch": epoch, **metrics})
