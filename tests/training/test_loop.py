@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,12 +27,18 @@ from vaeiw_jax.vae import elbo, latents, sampling, steps
 from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.networks import VAE
 
-CONFIG = TrainConfig(screens="", batch_size=2)
+CONFIG = TrainConfig(screens="", batch_size=2, epochs=2, learning_rate=1e-3, learning_rate_end=1e-4)
 
 
 @pytest.fixture(scope="module")
 def state() -> steps.TrainState:
     return jax.device_get(steps.create_train_state(CONFIG))
+
+
+@pytest.fixture(scope="module")
+def one_step() -> Callable[..., Any]:
+    """A compiled step, which several tests take: compiling it takes longer than all of them."""
+    return jax.jit(functools.partial(steps.train_steps, CONFIG, 1))
 
 
 def test_the_split_is_seeded_whole_and_ninetyfive_to_five() -> None:
@@ -54,15 +61,16 @@ def test_epochs_are_shuffled_differently_and_drop_the_last_partial_batch() -> No
     np.testing.assert_array_equal(first, steps.epoch_order(CONFIG, 101, 0))
 
 
-def test_steps_in_one_call_equal_steps_in_calls_of_their_own(state: steps.TrainState) -> None:
+def test_steps_in_one_call_equal_steps_in_calls_of_their_own(
+    state: steps.TrainState, one_step: Callable[..., Any]
+) -> None:
     played = jnp.asarray(random_screens("pong", 4))
     order = steps.epoch_order(CONFIG, 4, 0)
     together, metrics_together = jax.jit(functools.partial(steps.train_steps, CONFIG, 2))(
         state, played, order
     )
-    single = jax.jit(functools.partial(steps.train_steps, CONFIG, 1))
-    first, metrics_first = single(state, played, order)
-    second, metrics_second = single(first, played, order)
+    first, metrics_first = one_step(state, played, order)
+    second, metrics_second = one_step(first, played, order)
     assert together.step == second.step == 2
     for name in ("loss", "bce", "mse", "gradient_norm"):
         apart = [metrics_first[name][0], metrics_second[name][0]]
@@ -125,25 +133,25 @@ def test_temperature_and_zero_suppression_follow_their_schedules() -> None:
     assert steps._schedules(CONFIG, jnp.float32(0.5)) == (None, 0.0)
 
 
-def test_the_learning_rate_falls_along_half_a_cosine(state: steps.TrainState) -> None:
-    config = dataclasses.replace(CONFIG, epochs=2, learning_rate=1e-3, learning_rate_end=1e-4)
+def test_the_learning_rate_falls_along_half_a_cosine(
+    state: steps.TrainState, one_step: Callable[..., Any]
+) -> None:
     played = jnp.asarray(random_screens("pong", 4))
-    order = steps.epoch_order(config, 4, 0)  # two steps an epoch, four in all
-    step = jax.jit(functools.partial(steps.train_step, config))
+    order = steps.epoch_order(CONFIG, 4, 0)  # two steps an epoch, four in all
     for done, rate in ((0, 1e-3), (1, 8.68198e-4), (2, 5.5e-4), (3, 2.31802e-4)):
-        after, metrics = step(state.replace(step=np.int32(done)), played, order)
-        np.testing.assert_allclose(metrics["learning_rate"], rate, rtol=1e-5)
+        after, metrics = one_step(state.replace(step=np.int32(done)), played, order)
+        np.testing.assert_allclose(metrics["learning_rate"], [rate], rtol=1e-5)
         moved = jax.tree.map(lambda new, old: np.abs(new - old).max(), after.params, state.params)
         # Adam's first step is as long as the learning rate wherever there is a gradient.
         np.testing.assert_allclose(max(jax.tree.leaves(moved)), rate, rtol=1e-3)
 
 
-def test_a_run_starts_from_the_model_it_is_given(tmp_path: Path) -> None:
-    state = steps.create_train_state(dataclasses.replace(CONFIG, seed=5))
-    save_model(tmp_path, CONFIG.model, jax.device_get(state.variables))
+def test_a_run_starts_from_the_model_it_is_given(state: steps.TrainState, tmp_path: Path) -> None:
+    others = jax.tree.map(lambda values: values + 1, state.variables)
+    save_model(tmp_path, CONFIG.model, others)
     config = dataclasses.replace(CONFIG, start_from=str(tmp_path))
     begun = loop.starting_state(config)
-    jax.tree.map(np.testing.assert_array_equal, begun.variables, jax.device_get(state.variables))
+    jax.tree.map(np.testing.assert_array_equal, begun.variables, others)
     smaller = dataclasses.replace(config, model=ModelConfig(latent="4x4x20"))
     with pytest.raises(UserError, match="latent=15x15x20, which cannot begin one with"):
         loop.starting_state(smaller)
@@ -245,13 +253,15 @@ def test_a_loss_that_is_not_finite_stops_the_run_with_advice(tmp_path: Path) -> 
     assert [line["step"] for line in metrics.read(workdir / metrics.FILE)] == [1, 1]
 
 
-def test_a_step_in_bfloat16_is_close_to_one_in_float32(state: steps.TrainState) -> None:
+def test_a_step_in_bfloat16_is_close_to_one_in_float32(
+    state: steps.TrainState, one_step: Callable[..., Any]
+) -> None:
     played = jnp.asarray(random_screens("pong", 4))
     order = steps.epoch_order(CONFIG, 4, 0)
     losses = {}
-    for dtype in ("float32", "bfloat16"):
-        config = dataclasses.replace(CONFIG, model=ModelConfig(dtype=dtype))
-        step = jax.jit(functools.partial(steps.train_steps, config, 1))
+    bfloat16 = dataclasses.replace(CONFIG, model=ModelConfig(dtype="bfloat16"))
+    compiled = jax.jit(functools.partial(steps.train_steps, bfloat16, 1))
+    for dtype, step in (("float32", one_step), ("bfloat16", compiled)):
         after, values = step(state, played, order)
         assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(after.params))
         losses[dtype] = float(values["loss"][0])
