@@ -46,7 +46,6 @@ def soon(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join((str(nothing), str(root))))
         patch.setenv("JAX_PLATFORMS", "cpu")
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(train_process.COMPILED))
         patch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
         yield
 
