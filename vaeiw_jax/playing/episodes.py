@@ -52,7 +52,6 @@ class EpisodeConfig:
     atari: AtariConfig
     planner: PlannerConfig = field(default_factory=PlannerConfig)
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
-    policy: PolicyConfig = field(default_factory=PolicyConfig)
     max_actions: int = field(
         default=15_000, metadata={"help": "an episode ends after this many actions"}
     )
@@ -60,6 +59,7 @@ class EpisodeConfig:
         default=None,
         metadata={"help": "an episode ends after this many emulator frames, idle ones aside"},
     )
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
 
     def __post_init__(self) -> None:
         registry.check(self.features)
