@@ -7,9 +7,10 @@ import jax
 import numpy as np
 import pytest
 
+from tests.paper_games import GAMES
 from tests.random_play import random_screens
 from vaeiw_jax import atari, models
-from vaeiw_jax.features import FeaturesConfig, Setting, create
+from vaeiw_jax.features import FeaturesConfig, Setting, bprost, create
 from vaeiw_jax.inspection import reconstructions
 from vaeiw_jax.models import SHIPPED, UNIVERSAL, model_directory
 from vaeiw_jax.playing import screen_store
@@ -69,7 +70,7 @@ def test_what_moves_on_a_new_screen_is_drawn_and_makes_other_features_true(game)
 
 def test_the_universal_cards_numbers_are_those_of_its_weights(tmp_path):
     """Collects a game's screens as the card says, and validates the weights on those kept for that."""
-    game, directory = "Boxing", SHIPPED / UNIVERSAL
+    game, directory = "Pong", SHIPPED / UNIVERSAL
     card = (directory / "README.md").read_text()
     command = re.search(r"launch\.collect --game=all (.*)--workdir", card)[1]
     settings = dict(flag.removeprefix("--").split("=") for flag in command.split())
@@ -88,7 +89,7 @@ def test_the_universal_cards_numbers_are_those_of_its_weights(tmp_path):
 
     config, variables = models.load_model(directory)
     found = jax.device_get(
-        steps.eval_step(
+        jax.jit(steps.eval_step, static_argnums=0)(
             steps.TrainConfig(screens="", model=config),
             variables,
             screens,
@@ -105,12 +106,15 @@ def test_the_universal_cards_numbers_are_those_of_its_weights(tmp_path):
     assert float(features.replace(",", "")) == pytest.approx(found.features.mean(), rel=1e-3)
 
 
-def test_every_game_is_played_with_the_universal_vae():
+def test_every_game_is_played_with_the_universal_vae_and_those_of_the_paper_have_bprost_atoms():
     features = create(FeaturesConfig("vae:universal"), Setting("", (210, 160)))
-    for game in models.trained_on(SHIPPED / UNIVERSAL):
+    known = models.trained_on(SHIPPED / UNIVERSAL)
+    assert set(GAMES) <= set(known)
+    for game in known:
         config = EpisodeConfig.of(game, budget_nodes=3, max_actions=2)
         episode = Episode(config, seed=0, features=features)
         while not episode.stop:
             episode.advance()
         assert len(episode.actions) == 2, game
         assert all(decision.new_nodes > 0 for decision in episode.statistics), game
+        assert len(bprost.atoms(episode.snapshot.screen)) > (100 if game in GAMES else 0), game

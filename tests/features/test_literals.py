@@ -66,7 +66,8 @@ def test_atoms_of_real_screens_come_from_the_bits_that_the_paper_calls_true(kind
     paper = create(FeaturesConfig("vae"), setting)
     true = [np.isin(np.arange(4500), paper.atoms(SimpleNamespace(screen=s), None)) for s in screens]
     usual = np.mean(true[:20], axis=0) > 0.5
-    features = create(FeaturesConfig("vae", literals=kind, changes=True), setting)
+    usual_from = {"usual": "random_play"} if kind == "unusual" else {}
+    features = create(FeaturesConfig("vae", literals=kind, changes=True, **usual_from), setting)
     for i in (21, 25, 29):
         seen, previous = SimpleNamespace(screen=screens[i]), SimpleNamespace(screen=screens[i - 1])
         assert features.atoms(seen, previous).tolist() == obvious(
@@ -124,8 +125,9 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(given_settings, sentence):
 
 
 def test_unusual_needs_screens_to_know_what_is_usual():
+    config = FeaturesConfig("vae", literals="unusual", usual="random_play")
     with pytest.raises(UserError, match="needs screens of the game"):
-        create(FeaturesConfig("vae", literals="unusual"), Setting("Pong", (210, 160)))
+        create(config, Setting("Pong", (210, 160)))
 
 
 @pytest.fixture

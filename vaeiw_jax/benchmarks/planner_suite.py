@@ -40,8 +40,6 @@ PAIRS = "pairs of unusual bits"
 ON_ONE_CORE: dict[str, dict[str, Any]] = {
     "B-PROST": {"features": "bprost"},
     "true bits": {},
-    "either value, changes": {"literals": "either", "changes": True},
-    "unusual bits": {"literals": "unusual"},
     PAIRS: {"literals": "unusual", "width": 2},
 }
 """Notions of an atom that are compared on one core, by the settings of the universal VAE's features."""
