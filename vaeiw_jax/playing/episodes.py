@@ -212,7 +212,8 @@ class Episode(PlannedEpisode):
 
     def _world(self, atoms: Atoms, emulators: int) -> World:
         if not emulators:
-            return PlainWorld(remembering(self.simulator.step, StepMemory()), atoms)
+            step = remembering(self.simulator.step, StepMemory())
+            return PlainWorld(noise_seeds.seeding(step), atoms)
         return PooledWorld(EmulatorPool(self.config.atari, emulators), atoms, self._prefetch)
 
     def _policy(self, num_features: int) -> PolicyLearner | None:

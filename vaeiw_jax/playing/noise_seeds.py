@@ -6,6 +6,7 @@ the node: so it is kept with the node, and depends neither on timing nor on the 
 
 import hashlib
 import struct
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,3 +31,10 @@ def with_seed(transition: Transition, parent: Snapshot, action: int) -> Transiti
     digest = hashlib.blake2b(_CHILD.pack(parent.noise_seed, action), digest_size=8).digest()
     seed = int.from_bytes(digest, "little") or 1  # a child is never without
     return transition._replace(snapshot=transition.snapshot._replace(noise_seed=seed))
+
+
+def seeding(
+    step: Callable[[Snapshot, int], Transition],
+) -> Callable[[Snapshot, int], Transition]:
+    """The step function, with the seed of the new node in every transition."""
+    return lambda snapshot, action: with_seed(step(snapshot, action), snapshot, action)

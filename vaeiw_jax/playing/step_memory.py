@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from vaeiw_jax.atari import Snapshot
 from vaeiw_jax.planning.world import Transition
-from vaeiw_jax.playing.noise_seeds import with_seed
 
 REMEMBERED_STEPS = 1000
 """The steps of a few decisions, some 40 MB. Of those that are made again, nine in ten were made in the last two."""
@@ -44,13 +43,13 @@ class StepMemory:
 def remembering(
     step: Callable[[Snapshot, int], Transition], memory: StepMemory
 ) -> Callable[[Snapshot, int], Transition]:
-    """The step function, asked only for steps that are not remembered. Every node has a noise seed of its own."""
+    """The step function, asked only for steps that are not remembered."""
 
     def remembered_step(snapshot: Snapshot, action: int) -> Transition:
         transition = memory.recall(snapshot, action)
         if transition is None:
             transition = step(snapshot, action)
             memory.remember(snapshot, action, transition)
-        return with_seed(transition, snapshot, action)
+        return transition
 
     return remembered_step
