@@ -132,8 +132,14 @@ SYMBOLS = (
         "unusual bits, widened",
         **{"literals": "unusual", "changes": True, "widen": True},
     ),
+    _of_symbols("symbols_noise_longest", "noise, longest ties", noise=True, zero_ties="longest"),
+    _of_symbols(
+        "symbols_noise_longest_top_two",
+        "noise, longest ties, top-two Thompson",
+        **{"noise": True, "zero_ties": "longest", "action_choice": "top_two"},
+    ),
 )
-"""What of a learned code is an atom."""
+"""What of a learned code is an atom, and together with what search."""
 
 
 def _of_searches(name: str, title: str, **settings: Any) -> Method:
