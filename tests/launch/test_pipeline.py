@@ -15,7 +15,7 @@ from vaeiw_jax.playing import screen_store
 
 FLAGS = (
     "--game=pong",
-    "--num_screens=24",
+    "--num_screens=14",
     "--collect_nodes=8",
     "--latent=15x15x4",
     "--epochs=1",
@@ -59,12 +59,12 @@ def first(launch, compiled_soon, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def test_a_pipeline_stopped_while_it_trains_goes_on_from_there(first: Path) -> None:
     printed = (first / "printed.txt").read_text()
-    assert "collect 24 screens with bprost: done before" in printed
+    assert "collect 14 screens with bprost: done before" in printed
     assert "iteration 1: score" in printed
     assert "next:" not in printed
     trained = json.loads((first / "vaes/1/trained.host.json").read_text())
-    assert [session["until_step"] < 11 for session in trained["sessions"]] == [True, False]
-    assert screen_store.count(first / "screens/1") == 24
+    assert [session["until_step"] < 6 for session in trained["sessions"]] == [True, False]
+    assert screen_store.count(first / "screens/1") == 14
     page = (first / "report.html").read_text()
     assert 'src="data:video/mp4' in page
     assert 'href="inside/1/index.html"' in page
@@ -99,10 +99,10 @@ def test_a_trained_model_is_published_with_its_card_and_found_again(
     done = launch("publish", f"--run={vae}", f"--screens={store}", f"--to={to}", "--note=A test.")
     assert done.returncode == 0, done.stderr
     card = (to / "README.md").read_text()
-    assert "11 steps of 2 frames" in card
+    assert "6 steps of 2 frames" in card
     assert "A test." in card
     assert "python -m launch.pipeline --game=pong" in card
-    assert "24 screens" in card
+    assert "14 screens" in card
     for picture in ("reconstructions.png", "learning_curve.png"):
         assert (to / picture).read_bytes().startswith(b"\x89PNG")
     played = launch(

@@ -19,17 +19,18 @@ NAMES = ("loss", "bce", "kl", "mse")
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty screens: three batches of eight to train on, a partial batch to validate on."""
-    directory = tmp_path_factory.mktemp("frames")
-    screen_store.append(directory, "pong", random_screens("pong", 30))
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty screens of two games: two batches of eight to train on, a partial batch to validate on."""
+    directory = tmp_path_factory.mktemp("stores")
+    screen_store.append(directory / "Pong", "Pong", random_screens("pong", 15))
+    screen_store.append(directory / "Alien", "Alien", random_screens("alien", 5))
     return directory
 
 
 @pytest.fixture(scope="module")
-def on_one_device(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def on_one_device(stores: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def run(workdir: Path) -> None:
-        code, _, err = train_process.finish(train_process.start(store, workdir, *FLAGS))
+        code, _, err = train_process.finish(train_process.start(stores, workdir, *FLAGS))
         assert code == 0, err
 
     return train_process.once(tmp_path_factory, "on_one_device", run)
@@ -37,7 +38,7 @@ def on_one_device(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def assert_same_losses(workdir: Path, expected: Path) -> None:
     ours, theirs = (metrics.read(d / metrics.FILE) for d in (workdir, expected))
-    assert [line["kind"] for line in ours] == ["train"] * 3 + ["validation"]
+    assert [line["kind"] for line in ours] == ["train"] * 2 + ["validation"]
     for name in NAMES:
         np.testing.assert_allclose(
             [line[name] for line in ours],
@@ -48,23 +49,23 @@ def assert_same_losses(workdir: Path, expected: Path) -> None:
 
 
 def test_eight_devices_give_the_losses_of_one(
-    store: Path, on_one_device: Path, tmp_path: Path
+    stores: Path, on_one_device: Path, tmp_path: Path
 ) -> None:
-    process = train_process.start(store, tmp_path, *FLAGS, devices=8)
+    process = train_process.start(stores, tmp_path, *FLAGS, devices=8)
     code, _, err = train_process.finish(process)
     assert code == 0, err
     assert_same_losses(tmp_path, on_one_device)
 
 
 def test_two_processes_give_the_losses_of_one(
-    store: Path, on_one_device: Path, tmp_path: Path
+    stores: Path, on_one_device: Path, tmp_path: Path
 ) -> None:
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         address = f"localhost:{probe.getsockname()[1]}"
     processes = [
         train_process.start(
-            store,
+            stores,
             tmp_path,
             *FLAGS,
             f"--coordinator={address}",
