@@ -5,11 +5,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vaeiw_jax.features import FeaturesConfig, Setting, bprost, create, numba_compilation, vae
+from vaeiw_jax.features import (
+    FeaturesConfig,
+    Setting,
+    bprost,
+    create,
+    numba_compilation,
+    screen_digest,
+)
 
 
 @pytest.mark.parametrize(
-    ("name", "function"), [("bprost", bprost._tile_maps), ("vae", vae._digest)]
+    ("name", "function"), [("bprost", bprost._tile_maps), ("vae", screen_digest._lanes)]
 )
 def test_screens_that_can_be_written_need_no_code_of_their_own(name, function):
     features = create(FeaturesConfig(name), Setting("MsPacman", (210, 160)))

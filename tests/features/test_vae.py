@@ -13,7 +13,7 @@ import pytest
 from vaeiw_jax import frames, models
 from vaeiw_jax.atari import AtariConfig
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import FeaturesConfig, Setting, check, create, vae
+from vaeiw_jax.features import FeaturesConfig, Setting, check, create, encoders, screen_digest, vae
 from vaeiw_jax.features.registry import origin
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
@@ -139,7 +139,7 @@ def test_sampled_features_have_the_network_s_probabilities(
     config = FeaturesConfig(f"vae:{directory}", sample_features=True, encoder=encoder)
     features = create(config, SETTING)
     for screen, posterior in zip(many_screens[: SCREENS[encoder]], posteriors, strict=False):
-        digest = vae._digest(screen.ravel().view(np.uint64)).tobytes()
+        digest = screen_digest.digest(screen)
         draws = np.random.default_rng(int.from_bytes(digest)).random(posterior.size)
         chances = 1 / (1 + np.exp(-posterior.ravel().astype(np.float64)))
         atoms = features.atoms(seen(screen), None)
@@ -194,16 +194,18 @@ def test_threads_may_ask_at_once(small, many_screens):
         assert list(atoms) == alone
 
 
-def test_cached_play_is_uncached_play(small, monkeypatch):
+@pytest.mark.parametrize("noise", [False, True])
+def test_cached_play_is_uncached_play(small, monkeypatch, noise):
     config = EpisodeConfig(
         AtariConfig("Pong"),
         PlannerConfig(budget_seconds=None, budget_nodes=15),
-        FeaturesConfig(f"vae:{small}"),
+        FeaturesConfig(f"vae:{small}", noise=noise),
         max_actions=6,
     )
 
     def record(cached):
         monkeypatch.setattr(vae, "CACHED_SCREENS", cached)
+        monkeypatch.setattr(encoders, "CACHED_PROBABILITIES", cached)
         episode = Episode(config, seed=0)
         while not episode.stop:
             episode.advance()

@@ -1,4 +1,4 @@
-"""Training on several stores at once: which screens, validated per game, resumed to the bit. `vae/test_sharding.py` has several devices."""
+"""Training on several stores: which screens, validated per game, resumed to the bit."""
 
 from pathlib import Path
 

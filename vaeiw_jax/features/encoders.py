@@ -13,17 +13,23 @@ import importlib.metadata
 import importlib.util
 import os
 import pkgutil
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
+from vaeiw_jax.features import screen_digest
 from vaeiw_jax.features.patch_network import PatchNetwork
 from vaeiw_jax.vae import codes
 from vaeiw_jax.vae.config import ModelConfig
 
 BATCH_SIZES = (1, 2, 4, 8, 16)
 """The sizes that `xla` has compiled programs for. Other batches are filled up to the next, larger ones are cut."""
+
+CACHED_PROBABILITIES = 1_000
+"""Screens whose probabilities `patches` keeps: some 36 MB."""
 
 MARGIN = 1e-3
 """Two batch sizes round differently, but by far less: values this far from where a feature changes are safe."""
@@ -71,21 +77,35 @@ class PatchEncoder:
         self._model = model
         self._edges = edges
         self._network = PatchNetwork(model, variables, screen_shape)
+        self._probabilities: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
 
     def features(self, screens: np.ndarray, draws: np.ndarray | None = None) -> np.ndarray:
-        return np.stack(
-            [
-                np.packbits(
-                    self._bits(self._network.encode(screen), None if draws is None else draws[i])
-                )
-                for i, screen in enumerate(screens)
+        if draws is None:
+            bits = [self._bits(self._network.encode(screen)) for screen in screens]
+        else:
+            bits = [
+                row < self._probability(screen) for screen, row in zip(screens, draws, strict=True)
             ]
-        )
+        return np.stack([np.packbits(row) for row in bits])
 
-    def _bits(self, posterior: np.ndarray, draws: np.ndarray | None) -> np.ndarray:
+    def _probability(self, screen: np.ndarray) -> np.ndarray:
+        """float64[num_latents], kept for a while: one screen may be seen with many draws."""
+        key = screen_digest.digest(screen)
+        with self._lock:
+            if key in self._probabilities:
+                self._probabilities.move_to_end(key)
+                return self._probabilities[key]
+        posterior = self._network.encode(screen).ravel().astype(np.float64)
+        probability: np.ndarray = 1 / (1 + np.exp(-posterior))
+        with self._lock:
+            self._probabilities[key] = probability
+            if len(self._probabilities) > CACHED_PROBABILITIES:
+                self._probabilities.popitem(last=False)
+        return probability
+
+    def _bits(self, posterior: np.ndarray) -> np.ndarray:
         """bool[num_features] of a posterior, float32[H, W, posterior_channels], as `latents.bits_at` gives them."""
-        if draws is not None:
-            return draws < 1 / (1 + np.exp(-posterior.ravel().astype(np.float64)))
         if self._model.latent_kind == "bernoulli":
             return posterior.ravel() > self._edges[0]
         means = posterior[..., : self._model.channels].ravel()

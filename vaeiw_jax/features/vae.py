@@ -7,7 +7,6 @@ Atoms are kept for the screens seen last.
 """
 
 import dataclasses
-import math
 import threading
 import warnings
 from collections import OrderedDict
@@ -15,12 +14,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
-import numba
 import numpy as np
 
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features import encoders
+from vaeiw_jax.features import encoders, screen_digest
 from vaeiw_jax.features.config import (
     EITHER,
     MODEL,
@@ -31,7 +29,6 @@ from vaeiw_jax.features.config import (
 )
 from vaeiw_jax.features.encoders import ENCODERS, ScreenEncoder
 from vaeiw_jax.features.literals import Literals, usual_values
-from vaeiw_jax.features.numba_compilation import read_only
 from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
 
@@ -64,7 +61,6 @@ class VAEFeatures:
             if getattr(config, name) and self._model.latent_kind != "bernoulli":
                 raise UserError(f"{name} needs Bernoulli latents, and this model's are Gaussian")
         self._num_bits = codes.num_features(self._model, config.quantisation_bits)
-        self._word = np.uint64 if math.prod(setting.screen_shape) % 8 == 0 else np.uint8
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._cache_lock = threading.Lock()
         edges = codes.edges(self._model, config.threshold, config.quantisation_bits)
@@ -150,9 +146,8 @@ class VAEFeatures:
 
     def _key(self, seen: Seen) -> bytes:
         """What a code depends on: the screen and, if there is noise, the node's own seed."""
-        digest: np.ndarray = _digest(read_only(seen.screen).ravel().view(self._word))
         seed = _noise_seed(seen).to_bytes(8) if self._config.noise else b""
-        return digest.tobytes() + seed
+        return screen_digest.digest(seen.screen) + seed
 
     def _encode(self, waiting: dict[bytes, Seen]) -> np.ndarray:
         """The packed bits of what is seen, by key, which are kept: uint8[n, ceil(bits / 8)]."""
@@ -184,20 +179,6 @@ class VAEFeatures:
 
 def _noise_seed(seen: Seen) -> int:
     return getattr(seen, "noise_seed", 0)
-
-
-_SEEDS, _MULTIPLIERS = np.random.default_rng(0).integers(1, 2**64, (2, 8), np.uint64) | 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _digest(words):  # type: ignore[no-untyped-def]
-    """uint64[8] that tell screens apart: two hashes of every fourth word. Ten times as fast as hashlib's."""
-    lanes = _SEEDS.copy()
-    for i in range(len(words)):
-        for lane in range(2 * (i & 3), 2 * (i & 3) + 2):
-            mixed = (lanes[lane] ^ np.uint64(words[i])) * _MULTIPLIERS[lane]
-            lanes[lane] = mixed ^ mixed >> np.uint64(29)
-    return lanes
 
 
 def origin(config: FeaturesConfig, game: str) -> str:
