@@ -24,7 +24,7 @@ class FeaturesConfig:
         metadata={
             "help": "vae for the VAE shipped for the game, or for every game if it has none of its own; vae:NAME for "
             "the shipped one of that name, vae:DIRECTORY for another; bprost, bpros, basic or ram; "
-            "package.module:CLASS for your own"
+            "policy:DIRECTORY for the hidden layer of the policy that a run learned; package.module:CLASS for your own"
         },
     )
     background_mask: bool = field(

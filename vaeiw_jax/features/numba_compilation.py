@@ -55,5 +55,6 @@ def compile_all() -> None:
 
     blank = SimpleNamespace(screen=np.zeros((210, 160), np.uint8), ram=np.zeros(128, np.uint8))
     setting = Setting("", (210, 160))
-    for name in FEATURE_SETS:
-        create(FeaturesConfig(name), setting).atoms(blank, blank)
+    for name, entry in FEATURE_SETS.items():
+        if not entry.needs_directory:
+            create(FeaturesConfig(name), setting).atoms(blank, blank)

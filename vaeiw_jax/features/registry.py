@@ -56,6 +56,8 @@ class FeatureSetEntry:
     """Whether the settings of a background change anything; if so, `Setting.background` has it."""
     takes_directory: bool = False
     """Whether it is made of a trained model: `NAME` of one that is shipped, `NAME:DIRECTORY` of another."""
+    needs_directory: bool = False
+    """Whether it is made of something learned that must be named: `NAME:DIRECTORY`."""
     check: Check | str | None = None
     """Refuses, with a UserError, settings that make no sense."""
     identified: Identify | str | None = None
@@ -86,6 +88,17 @@ FEATURE_SETS: dict[str, FeatureSetEntry] = {
             identified="vaeiw_jax.features.vae:identified",
             origin="vaeiw_jax.features.vae:origin",
         ),
+        FeatureSetEntry(
+            "policy",
+            "hidden layer of a policy",
+            "vaeiw_jax.policies.hidden_layer:HiddenLayer",
+            0.003,
+            needs_directory=True,
+            check="vaeiw_jax.policies.hidden_layer:check",
+            identified="vaeiw_jax.policies.hidden_layer:identified",
+            origin="vaeiw_jax.policies.hidden_layer:origin",
+            benchmarked=False,
+        ),
     )
 }
 """To add one, write a class like `ram.RAM` in a file of its own and a line here, or call `register`."""
@@ -111,7 +124,12 @@ def lookup(features: str) -> FeatureSetEntry:
     """
     name, colon, _ = features.partition(":")
     entry = FEATURE_SETS.get(name)
-    if entry is not None and (entry.takes_directory or not colon):
+    if entry is not None and entry.needs_directory and not colon:
+        raise UserError(
+            f"--features={name} needs to know of which: {name}:DIRECTORY, of a run that learned a policy with "
+            "--policy_hidden"
+        )
+    if entry is not None and (entry.takes_directory or entry.needs_directory or not colon):
         return entry
     if entry is None and is_object_name(features):
         return FeatureSetEntry(features, features.rpartition(":")[2], features, benchmarked=False)

@@ -33,23 +33,27 @@ def load(given: str, game: str, purpose: Mapping[str, Any]) -> Parameters:
       purpose: settings, all of which must be those that the policy was saved with.
     """
     directory = find(given, game)
-    about = durable.read_json(directory / "policy.json", sealed=True)
+    about, parameters = read(directory)
     for name, mine in purpose.items():
         if about.get(name) != mine:
             raise UserError(
                 f"the policy in {directory} is for {name}={about.get(name)}, and this run has {name}={mine}; give one "
                 "that was learned with the same settings"
             )
-    return _parameters(directory, about)
+    return parameters
+
+
+def read(directory: Path) -> tuple[dict[str, Any], Parameters]:
+    """What a policy is for, and its parameters."""
+    about: dict[str, Any] = durable.read_json(directory / "policy.json", sealed=True)
+    return about, _parameters(directory, about)
 
 
 def identity(given: str, game: str) -> str:
     """A policy's digest, by which records name it; a digest stays what it is."""
     if given.startswith(_DIGEST):
         return given
-    directory = find(given, game)
-    about = durable.read_json(directory / "policy.json", sealed=True)
-    return _DIGEST + digest(_parameters(directory, about))
+    return _DIGEST + digest(read(find(given, game))[1])
 
 
 def find(given: str, game: str) -> Path:

@@ -86,13 +86,21 @@ class Network:
     def outputs(self, atoms: np.ndarray) -> np.ndarray:
         """float32[outputs]"""
         known = self.parameters
+        if "hidden_weights" not in known:
+            return self._first_layer(atoms, known["weights"], known["bias"])
+        units = np.maximum(self.hidden(atoms), 0)
+        # Not a matrix product: what BLAS adds in which order depends on the machine.
+        return (units[:, None] * known["weights"]).sum(axis=0) + known["bias"]
+
+    def hidden(self, atoms: np.ndarray) -> np.ndarray:
+        """float32[hidden]: the units of the hidden layer, before what is negative becomes zero."""
+        known = self.parameters
+        return self._first_layer(atoms, known["hidden_weights"], known["hidden_bias"])
+
+    def _first_layer(self, atoms: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
         rows = rows_of(atoms, self.num_features)
         scale = np.float32(1 / max(1, len(rows)) ** 0.5)
-        if "hidden_weights" not in known:
-            return scale * sum_of_rows(known["weights"], rows) + known["bias"]
-        inputs = scale * sum_of_rows(known["hidden_weights"], rows) + known["hidden_bias"]
-        # Not a matrix product: what BLAS adds in which order depends on the machine.
-        return (np.maximum(inputs, 0)[:, None] * known["weights"]).sum(axis=0) + known["bias"]
+        return scale * sum_of_rows(weights, rows) + bias
 
 
 def initial_parameters(
