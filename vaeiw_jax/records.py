@@ -12,7 +12,7 @@ from vaeiw_jax import durable
 from vaeiw_jax.durable import DamagedFileError
 from vaeiw_jax.errors import UserError
 
-COLLECTION, TRAINING = "collection.json", "trained.json"
+COLLECTION, TRAINING, ONLINE = "collection.json", "trained.json", "online.json"
 """The records of a screen store and of a training run, in their work directories."""
 
 DIGEST = "record_sha256"

@@ -7,7 +7,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim, of_workdir
 from vaeiw_jax.experiments.expansion import expand
-from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job, count
+from vaeiw_jax.experiments.jobs import COLLECT, ONLINE, PLAY, TRAIN, Job, count
 from vaeiw_jax.vae.steps import TrainConfig
 
 HERE = Path("/nowhere")
@@ -37,12 +37,34 @@ def numbers(experiment, **settings):
         ("budget_curve", (55, 55, 55 * 5 * 2 * 8)),
         ("random", (0, 0, 55 * 10)),
         ("table", (0, 0, 55 * 3 * 4)),
-        ("symbols", (0, 0, 14 * 3 * 11)),
+        ("symbols", (0, 0, 14 * 3 * 13)),
         ("searches", (0, 0, 14 * 3 * 10)),
+        ("olive", (2, 2, 2 * 5 * 3)),
     ],
 )
 def test_each_experiment_has_as_many_jobs_as_the_paper_had_runs(experiment, expected):
     assert numbers(experiment) == expected
+
+
+def test_olive_gives_online_and_offline_learning_as_many_simulator_calls():
+    jobs = {job.kind: job for job in expand(EvaluationConfig("olive", "Pong", seed=3), HERE)}
+    collect, train, online = (jobs[kind].config for kind in (COLLECT, TRAIN, ONLINE))
+    planner = collect.episode.planner
+    decisions = collect.num_screens / (collect.root_screens + collect.drawn_screens)
+    assert decisions * planner.budget_nodes == online.simulator_calls == 100_000
+    assert (planner.budget_seconds, online.play.episode.planner.budget_nodes) == (None, 100)
+    assert train.epochs * collect.num_screens == 25_000
+    assert train.start_from == online.train.start_from == "universal"
+    assert online.seed == 3
+    assert online.play.episode.planner.action_choice == "top_two"
+    again = Job.from_json(jobs[ONLINE].to_json())
+    assert again.config == online
+    assert again.record == HERE / again.name / "online.json"
+    assert not again.timed
+    players = [j for j in expand(EvaluationConfig("olive", "Pong"), HERE) if j.kind == PLAY]
+    needed = {j.name.split("/")[1]: [need.split("/")[0] for need in j.needs] for j in players}
+    assert needed == {"olive_universal": [], "olive_offline": ["vaes"], "olive_online": ["online"]}
+    assert {j.config.episode.planner.action_choice for j in players} == {"top_two"}
 
 
 def test_main_plays_the_papers_games():

@@ -1,5 +1,6 @@
 """Every table and figure of the paper as data, and some experiments of our own."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,12 +20,18 @@ class Method:
     settings: tuple[tuple[str, Any], ...] = ()
     """The settings of the episode, by flag, in which it differs from the defaults."""
     vae: ModelConfig | None = None
-    """The VAE whose features it uses, if it does."""
+    """The VAE whose features it uses, if one is to be trained."""
+    learning: tuple[tuple[str, Any], ...] = ()
+    """The settings of that training, and of collecting screens for it, in which it differs from what is asked for."""
+    online: bool = False
+    """Whether it learns while it plays, instead of collecting screens first."""
 
     def with_settings(self, name: str, title: str, **settings: Any) -> "Method":
         """A variant of the method under another name."""
         merged = dict(self.settings) | settings
-        return Method(name, title, tuple(sorted(merged.items())), self.vae)
+        return dataclasses.replace(
+            self, name=name, title=title, settings=tuple(sorted(merged.items()))
+        )
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,39 @@ SEARCHES = (
     ),
 )
 """How a rollout chooses its actions."""
+
+_CALLS = 100_000
+
+
+def _of_olive(name: str, title: str, online: bool, learning: dict[str, Any]) -> Method:
+    """Olive's search with 100 nodes a decision, on a VAE that goes on learning from the universal one."""
+    settings = {
+        **dict(_of_searches(name, title, action_choice="top_two").settings),
+        "features": "vae",
+    }
+    start = {"start_from": "universal", "batch_size": 8}
+    start |= {"learning_rate": 3e-4, "learning_rate_end": 1e-5}
+    learned = tuple(sorted({**start, **learning}.items()))
+    return Method(name, title, tuple(sorted(settings.items())), DISCRETE, learned, online)
+
+
+OLIVE = (
+    _of_searches("olive_universal", "the universal VAE as it is", action_choice="top_two"),
+    _of_olive(
+        "olive_offline",
+        "trained before it plays, on screens of B-PROST's games",
+        False,
+        {"num_screens": 5 * _CALLS // 100, "collect_nodes": 100, "epochs": 5},
+    ),
+    _of_olive(
+        "olive_online",
+        f"trained while it plays ({_OLIVE})",
+        True,
+        {"simulator_calls": _CALLS, "epochs": 1, "candidates": 2000, "evaluations": 0},
+    ),
+)
+"""What a VAE learns from 10^5 simulator calls. Offline these are 1,000 decisions with five screens each, and training
+is on 25,000 frames in all; online they are ten games of 10,000 calls with 500 screens each, and 27,500 frames."""
 
 ATARI_10 = (
     *("Amidar", "BattleZone", "Bowling", "DoubleDunk", "Frostbite"),
@@ -353,6 +393,14 @@ _ALL = (
         SEARCHES,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
+        budget_is_the_point=True,
+    ),
+    Experiment(
+        "olive",
+        "What a VAE learns from 100,000 simulator calls, 100 nodes a decision, at most 300 actions",
+        OLIVE,
+        ("Breakout", "MsPacman"),
+        runs=5,
         budget_is_the_point=True,
     ),
     Experiment("random", "Random play, the 0% of normalised scores", (RANDOM,), GAMES_55, runs=10),

@@ -36,8 +36,11 @@ def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
             return training(job.config, sum(screens[need] for need in job.needs), cpus)
         if isinstance(job.config, CollectConfig):
             return collecting(job.config)
-        assert isinstance(job.config, PlayConfig)
-        return playing(job.config.episode)
+        if isinstance(job.config, PlayConfig):
+            return playing(job.config.episode)
+        from vaeiw_jax.experiments import online  # which estimates with this module
+
+        return online.expected_seconds(job.config, cpus)
 
     return {job.name: seconds(job) for job in jobs}
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 from vaeiw_jax import atari, configs, durable
 from vaeiw_jax.configs import same_as
 from vaeiw_jax.errors import UserError, unknown
-from vaeiw_jax.experiments import catalogue
+from vaeiw_jax.experiments import catalogue, online_config
 from vaeiw_jax.experiments.catalogue import Experiment, Method
+from vaeiw_jax.experiments.online_config import OnlineConfig
 from vaeiw_jax.features import FeaturesConfig, lookup
 from vaeiw_jax.features.config import LITERALS, TRUE
 from vaeiw_jax.planning import SEARCHES, PlannerConfig
@@ -22,6 +23,7 @@ from vaeiw_jax.vae.config import ModelConfig
 from vaeiw_jax.vae.steps import TrainConfig
 
 VAE_SOURCES = ("train", "shipped")
+_NOTHING: Mapping[str, Any] = {}
 _OF_ATOMS = ("literals", "changes", "noise", "widen")
 
 
@@ -312,20 +314,38 @@ class EvaluationConfig:
         settings = protocols.settings(self.protocol, chosen) | chosen
         return configs.from_settings(EpisodeConfig, settings, partial=True)
 
-    def collecting(self, game: str) -> CollectConfig:
-        """How screens are collected: the paper's way, RolloutIW(1) with B-PROST features."""
+    def collecting(self, game: str, learning: Mapping[str, Any] = _NOTHING) -> CollectConfig:
+        """How screens are collected: the paper's way, RolloutIW(1) with B-PROST features.
+
+        Args:
+          game: to collect in.
+          learning: `collect_nodes` and `num_screens` in place of this config's.
+        """
         nodes = self.collect_nodes or (self.nodes[0] if self.nodes else None)
+        nodes = learning.get("collect_nodes", nodes)
         budget = {} if nodes is None else {"budget_nodes": nodes, "budget_seconds": None}
         settings = dict(catalogue.ROLLOUT_IW_RA.settings) | budget | {"game": game}
+        screens = learning.get("num_screens", self.num_screens)
         return configs.from_settings(
-            CollectConfig, settings | {"num_screens": self.num_screens}, partial=True
+            CollectConfig, settings | {"num_screens": screens}, partial=True
         )
 
-    def training(self, model: ModelConfig, screens: str) -> TrainConfig:
-        """How a VAE is trained on the screens of a store."""
+    def training(
+        self, model: ModelConfig, screens: str, learning: Mapping[str, Any] = _NOTHING
+    ) -> TrainConfig:
+        """How a VAE is trained on the screens of a store; with settings of `learning` in place of this config's."""
         names = configs.names(TrainConfig) & configs.names(EvaluationConfig) - {"seed"}
         settings = configs.settings(model) | {name: getattr(self, name) for name in names}
+        settings |= {n: v for n, v in learning.items() if n in configs.names(TrainConfig)}
         return configs.from_settings(TrainConfig, settings | {"screens": screens}, partial=True)
+
+    def learning_online(self, method: Method, game: str) -> OnlineConfig:
+        """How the VAE of a method that learns while it plays comes about."""
+        played = {name: value for name, value in method.settings if name != "features"}
+        del played["max_actions"]  # games to learn from have their own end
+        return online_config.configure(
+            game, self.protocol, **played, **dict(method.learning), seed=self.seed
+        )
 
 
 def _split(text: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Experiments become jobs: collect screens, train a VAE on them, play with it; each with what it needs first."""
+"""Experiments become jobs: collect screens, train a VAE on them or learn one online, play with it; in this order."""
 
 import dataclasses
 import hashlib
@@ -10,7 +10,7 @@ from typing import Any
 from vaeiw_jax.configs import settings
 from vaeiw_jax.experiments.catalogue import Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
-from vaeiw_jax.experiments.jobs import COLLECT, KINDS, PLAY, TRAIN, Job
+from vaeiw_jax.experiments.jobs import COLLECT, KINDS, ONLINE, PLAY, TRAIN, Job
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -36,9 +36,12 @@ def _vae_jobs(config: EvaluationConfig, method: Method, game: str, store: Path) 
     """The jobs that make the VAE a method plays with, in order."""
     if method.vae is None or config.vae == "shipped":
         return []
-    collecting = config.collecting(game)
+    if method.online:
+        learning = config.learning_online(method, game)
+        return [Job(ONLINE, f"online/{game}-{_digest(learning)}", store, game, learning)]
+    collecting = config.collecting(game, dict(method.learning))
     collect = Job(COLLECT, f"screens/{game}-{_digest(collecting)}", store, game, collecting)
-    training = config.training(method.vae, str(collect.directory))
+    training = config.training(method.vae, str(collect.directory), dict(method.learning))
     portable = dataclasses.replace(training, screens=collect.name)
     name = f"vaes/{game}-{_describe(method.vae)}-{_digest(portable)}"
     return [collect, Job(TRAIN, name, store, game, training, needs=(collect.name,))]

@@ -1,10 +1,11 @@
-"""A job: collect screens, train a VAE on them, or play with it.
+"""A job: collect screens, train a VAE on them, learn one online, or play with it.
 
 A job's name is where its files are, below its home: the work directory, or for screens and VAEs the store, which
 several work directories may share.
 
     screens/<game>-<digest>           a screen store
     vaes/<game>-<latents>-<digest>    a training run
+    online/<game>-<digest>            a VAE that learned while it played
     runs/<method>/<game>/             a work directory of games, with one record per seed
     logs/ running/ failed/            by job: what it printed, how far it is, why it failed
 """
@@ -13,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from vaeiw_jax import configs, records
 from vaeiw_jax.errors import UserError
@@ -21,13 +22,13 @@ from vaeiw_jax.playing.runs import PlayConfig, Run
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
 
 if TYPE_CHECKING:
+    from vaeiw_jax.experiments.online_config import OnlineConfig
     from vaeiw_jax.playing.collecting import CollectConfig
     from vaeiw_jax.vae.steps import TrainConfig
 
-    Config = CollectConfig | TrainConfig | PlayConfig
+    Config: TypeAlias = CollectConfig | TrainConfig | OnlineConfig | PlayConfig
 
-COLLECT, TRAIN, PLAY = "collect", "train", "play"
-KINDS = (COLLECT, TRAIN, PLAY)
+KINDS = COLLECT, TRAIN, ONLINE, PLAY = "collect", "train", "online", "play"
 
 Record = dict[str, Any]
 
@@ -54,14 +55,22 @@ def _train() -> Kind:
     return Kind(loop.TrainConfig, loop.train, loop.finished)
 
 
+def _learn_online() -> Kind:
+    from vaeiw_jax.experiments import online, online_config
+
+    return Kind(online_config.OnlineConfig, online.learn, online.finished)
+
+
 def _play() -> Kind:
     from vaeiw_jax.playing import runs
 
     return Kind(PlayConfig, runs.play, runs.finished)
 
 
-_KINDS = {COLLECT: _collect, TRAIN: _train, PLAY: _play}
+_KINDS = {COLLECT: _collect, TRAIN: _train, ONLINE: _learn_online, PLAY: _play}
 """Loaded when a job of the kind is done: only training loads JAX, which takes seconds."""
+
+_RECORDS = {COLLECT: records.COLLECTION, TRAIN: records.TRAINING, ONLINE: records.ONLINE}
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class Job:
         """Written last, at once: where it is, and is whole, the job is done."""
         if self.kind == PLAY:
             return self.run.record
-        return self.directory / (records.COLLECTION if self.kind == COLLECT else records.TRAINING)
+        return self.directory / _RECORDS[self.kind]
 
     @property
     def host(self) -> Path:
@@ -128,7 +137,8 @@ class Job:
     @property
     def timed(self) -> bool:
         """Whether its result depends on having its cores for itself."""
-        episode = getattr(self.config, "episode", None)
+        playing = getattr(self.config, "play", self.config)  # what learns online plays as well
+        episode = getattr(playing, "episode", None)
         if episode is None or not episode.planner.search.looks_ahead:
             return False
         return episode.planner.budget_seconds is not None

@@ -48,7 +48,7 @@ from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import loop, screen_choice, starting
 from vaeiw_jax.vae.steps import TrainConfig
 
-RECORD, CURVE = "online.json", "curve.csv"
+CURVE = "curve.csv"
 
 _GAME = ("simulator_calls", "features", "score", "actions", "stop", "generated")
 _CHOICE = ("new", "mean_misfit", "chosen_misfit", "added", "screens")
@@ -97,18 +97,18 @@ def learn(
         record = finished(config, workdir)
         if record is not None:
             return record
-        sessions = provenance.Sessions(records.host_path(workdir / RECORD))
+        sessions = provenance.Sessions(records.host_path(workdir / records.ONLINE))
         record = _Learner(config, workdir, interrupted, tell).learn(after_round)
         if record is None:
             sessions.write()
             return None
-        records.write(workdir / RECORD, record, sessions.including_this())
+        records.write(workdir / records.ONLINE, record, sessions.including_this())
         return record
 
 
 def finished(config: OnlineConfig, workdir: Path) -> dict[str, Any] | None:
     """The record, if it is there."""
-    path = workdir / RECORD
+    path = workdir / records.ONLINE
     record = records.read(path)
     if record is not None and not isinstance(record.get("curve"), list):
         raise durable.DamagedFileError(path, "it has no curve")
