@@ -38,10 +38,14 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None
     with (root / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not directory.exists():
-            unfinished = root / f"{name}.unfinished"
-            make(unfinished)
-            unfinished.rename(directory)
+            make(unfinished(directory))
+            unfinished(directory).rename(directory)
     return directory
+
+
+def unfinished(directory: Path) -> Path:
+    """Where a folder of `once` was while it was made."""
+    return directory.with_name(f"{directory.name}.unfinished")
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:

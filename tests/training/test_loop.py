@@ -273,7 +273,7 @@ def test_a_short_training_halves_the_excess_of_the_reconstruction(tmp_path: Path
     store = tmp_path / "frames"
     screen_store.append(store, "breakout", random_screens("breakout", 21))
     config = TrainConfig(
-        screens=str(store), batch_size=2, epochs=3, learning_rate=1e-3, picture_every=0
+        screens=str(store), batch_size=2, epochs=2, learning_rate=1e-3, picture_every=0
     )
     loop.train(config, tmp_path / "run")
     lines = metrics.read(tmp_path / "run" / metrics.FILE)
