@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vaeiw_jax import durable
 from vaeiw_jax.reports import charts
 from vaeiw_jax.reports.charts import DARK, LIGHT, Chart
 from vaeiw_jax.reports.pages import TEMPLATES
 from vaeiw_jax.reports.score_statistics import Interval
-from vaeiw_jax.reports.training_progress import learning_curve
+from vaeiw_jax.reports.training_progress import learning_curve, minutes
 
 
 @pytest.fixture
@@ -73,3 +74,19 @@ def test_a_learning_curve_needs_a_step():
     lines = [{"kind": "train", "step": step, "excess_bce": 100 / step} for step in range(1, 9)]
     drawn = learning_curve([*lines, {"kind": "validation", "step": 8, "excess_bce": 0.0}])
     assert b"validation" in drawn.svg()
+    assert b"minutes" not in drawn.svg()
+
+
+def test_a_learning_curve_tells_minutes_of_all_processes_that_trained(tmp_path):
+    assert minutes(tmp_path) == [(0, 0.0)]
+    spent = [{"seconds": 60.0, "until_step": 2}, {"seconds": 30.0, "until_step": 2}]
+    sessions = [*spent, {"seconds": 90.0, "until_step": 10}]  # the second came to no step
+    durable.write_json(tmp_path / "trained.host.json", {"sessions": sessions})
+    assert minutes(tmp_path) == [(0, 0.0), (2, 1.0), (10, 3.0)]
+    lines = [{"kind": "train", "step": step, "excess_bce": 100 / step} for step in range(1, 11)]
+    drawn = learning_curve(lines, minutes=minutes(tmp_path))
+    drawn.svg()
+    (above,) = drawn.axes.child_axes
+    low, high = drawn.axes.get_xlim()
+    assert above.get_xlim() == pytest.approx((0, 3.0 + (high - 10) * 0.3))
+    assert low == 0

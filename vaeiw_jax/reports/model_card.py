@@ -42,7 +42,7 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
         directory / "reconstructions.png", images.reduced(picture, PICTURE_WIDTH, 128)
     )
     title = f"{len(games)} games" if games else trained["game"]
-    durable.write_bytes(directory / "learning_curve.png", _learning_curve(lines, title))
+    durable.write_bytes(directory / "learning_curve.png", _learning_curve(training, lines, title))
     durable.write_bytes(directory / "README.md", _card(trained, collected, training, note).encode())
     size = sum(path.stat().st_size for path in directory.iterdir())
     if size > MOST_BYTES:
@@ -139,9 +139,9 @@ def _picture(training: Path, epoch: int) -> Path:
     return until[-1]
 
 
-def _learning_curve(lines: Sequence[dict[str, Any]], game: str) -> bytes:
+def _learning_curve(training: Path, lines: Sequence[dict[str, Any]], game: str) -> bytes:
     title = f"{game}: how well frames are reconstructed"
-    curve = training_progress.learning_curve(lines, title)
+    curve = training_progress.learning_curve(lines, title, training_progress.minutes(training))
     if curve is None:
         raise UserError(f"no step of the training of {game} was logged; train it again")
     return curve.png()

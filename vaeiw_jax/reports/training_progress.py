@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
+from vaeiw_jax import durable, records
 from vaeiw_jax.reports import charts, images
 from vaeiw_jax.reports.charts import LIGHT, Chart
 from vaeiw_jax.reports.pages import embedded
 from vaeiw_jax.training import metrics
+
+Minutes = Sequence[tuple[int, float]]
+"""Steps, rising, and how many minutes had been spent on training by then."""
 
 LEAST_NATS = 0.01
 """Less than this is drawn as this, for a logarithm."""
@@ -27,15 +32,32 @@ class TrainingProgress:
 def of_run(directory: Path) -> TrainingProgress:
     path = directory / metrics.FILE
     pictures = sorted((directory / "pictures").glob("epoch-*.png"))
+    curve = (
+        learning_curve(metrics.read(path), minutes=minutes(directory)) if path.exists() else None
+    )
     return TrainingProgress(
-        learning_curve(metrics.read(path)) if path.exists() else None,
+        curve,
         embedded(images.reduced(pictures[-1], 1200), "image/jpeg") if pictures else None,
     )
 
 
+def minutes(directory: Path) -> Minutes:
+    """The minutes that a run had taken at certain steps: where its processes began and ended."""
+    path = records.host_path(directory / records.TRAINING)
+    taken, seconds = [(0, 0.0)], 0.0
+    for session in durable.read_json(path).get("sessions", []) if path.exists() else []:
+        step = session.get("until_step", 0)
+        seconds += session["seconds"]
+        if step > taken[-1][0]:
+            taken.append((step, seconds / 60))
+    return taken
+
+
 @charts.styled
-def learning_curve(lines: Sequence[dict[str, Any]], title: str = "") -> Chart | None:
-    """Nats above the entropy of the frames, which no reconstruction can pass, by step."""
+def learning_curve(
+    lines: Sequence[dict[str, Any]], title: str = "", minutes: Minutes = ()
+) -> Chart | None:
+    """Nats above the entropy of the frames, which no reconstruction can pass, by step and, if known, by minutes."""
 
     def points(kind: str) -> list[tuple[float, float]]:
         of_kind = [line for line in lines if line["kind"] == kind]
@@ -57,7 +79,25 @@ def learning_curve(lines: Sequence[dict[str, Any]], title: str = "") -> Chart | 
     charts.logarithmic_ticks(axes.yaxis)
     axes.grid(axis="y")
     axes.legend(loc="upper right")
+    if len(minutes) > 1:
+        _add_minutes(axes, minutes)
     caption = (
         "Nats a frame above the entropy of the frame itself, which no reconstruction can pass."
     )
     return Chart("learning_curve", caption, axes)
+
+
+def _add_minutes(axes: Axes, minutes: Minutes) -> None:
+    """An axis on top that says when a step was taken, as if each process had taken its steps evenly."""
+    steps, taken = (np.array(values, np.float64) for values in zip(*minutes, strict=True))
+    last = taken[-1] / steps[-1]  # by which the axis goes on beyond the last step
+
+    def to_minutes(step: np.ndarray) -> np.ndarray:
+        return np.interp(step, steps, taken) + np.maximum(0, step - steps[-1]) * last
+
+    def to_steps(minute: np.ndarray) -> np.ndarray:
+        return np.interp(minute, taken, steps) + np.maximum(0, minute - taken[-1]) / last
+
+    axes.set_xlim(left=0)
+    above = axes.secondary_xaxis("top", functions=(to_minutes, to_steps))
+    above.set_xlabel("minutes")
