@@ -92,10 +92,10 @@ def _add_minutes(axes: Axes, minutes: Minutes) -> None:
     steps, taken = (np.array(values, np.float64) for values in zip(*minutes, strict=True))
     last = taken[-1] / steps[-1]  # by which the axis goes on beyond the last step
 
-    def to_minutes(step: np.ndarray) -> np.ndarray:
+    def to_minutes(step: Any) -> Any:
         return np.interp(step, steps, taken) + np.maximum(0, step - steps[-1]) * last
 
-    def to_steps(minute: np.ndarray) -> np.ndarray:
+    def to_steps(minute: Any) -> Any:
         return np.interp(minute, taken, steps) + np.maximum(0, minute - taken[-1]) / last
 
     axes.set_xlim(left=0)
