@@ -7,5 +7,7 @@ source launch/environment.sh test
 
 ruff check .
 ruff format --check .
-mypy
+mypy & # while the code of features is compiled, once for all tests
+python -m vaeiw_jax.features
+wait $!
 python -m pytest "$@"
