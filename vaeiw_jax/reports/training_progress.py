@@ -47,7 +47,7 @@ def minutes(directory: Path) -> Minutes:
     taken, seconds = [(0, 0.0)], 0.0
     for session in durable.read_json(path).get("sessions", []) if path.exists() else []:
         step = session.get("until_step", 0)
-        seconds += session["seconds"]
+        seconds += session.get("seconds", 0.0)
         if step > taken[-1][0]:
             taken.append((step, seconds / 60))
     return taken
