@@ -44,7 +44,8 @@ def test_a_disk_that_fills_is_said_for_each_game_and_what_was_collected_is_kept(
     launch, tmp_path: Path
 ):
     games = "Pong,Alien,Freeway,Qbert"
-    flags = (f"--game={games}", "--num_screens=60", "--budget_nodes=5", f"--workdir={tmp_path}")
+    flags = ("--features=ram", "--num_screens=60", "--budget_nodes=5", f"--workdir={tmp_path}")
+    flags = (f"--game={games}", *flags)
     # Files may not grow beyond 60 kB, as if the disk were full; Pong's screens take less.
     full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (60_000, 60_000))
     done = launch("collect", *flags, preexec_fn=full)

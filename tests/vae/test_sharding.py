@@ -48,16 +48,7 @@ def assert_same_losses(workdir: Path, expected: Path) -> None:
         )
 
 
-def test_eight_devices_give_the_losses_of_one(
-    stores: Path, on_one_device: Path, tmp_path: Path
-) -> None:
-    process = train_process.start(stores, tmp_path, *FLAGS, devices=8)
-    code, _, err = train_process.finish(process)
-    assert code == 0, err
-    assert_same_losses(tmp_path, on_one_device)
-
-
-def test_two_processes_give_the_losses_of_one(
+def test_eight_devices_of_two_processes_give_the_losses_of_one(
     stores: Path, on_one_device: Path, tmp_path: Path
 ) -> None:
     with socket.socket() as probe:
@@ -71,6 +62,7 @@ def test_two_processes_give_the_losses_of_one(
             f"--coordinator={address}",
             "--num_processes=2",
             f"--process_id={number}",
+            devices=4,
         )
         for number in range(2)
     ]

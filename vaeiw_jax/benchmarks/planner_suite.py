@@ -40,6 +40,8 @@ PAIRS = "pairs of unusual bits"
 ON_ONE_CORE: dict[str, dict[str, Any]] = {
     "B-PROST": {"features": "bprost"},
     "true bits": {},
+    "true bits, noise": {"noise": True},
+    "either value, changes": {"literals": "either", "changes": True},
     PAIRS: {"literals": "unusual", "width": 2},
 }
 """Notions of an atom that are compared on one core, by the settings of the universal VAE's features."""
