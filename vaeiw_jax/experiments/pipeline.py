@@ -24,7 +24,7 @@ from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import estimates
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job, Record
 from vaeiw_jax.features import FeaturesConfig
-from vaeiw_jax.features.config import BACKGROUNDS
+from vaeiw_jax.features.config import BACKGROUNDS, OF_LEARNED_BITS
 from vaeiw_jax.models import UNIVERSAL
 from vaeiw_jax.planning.novelty import NoveltyTable
 from vaeiw_jax.playing import protocols
@@ -159,7 +159,7 @@ def configure(
 
 _ONLY_OF_GAMES = {"max_actions", "max_emulator_frames", "threshold", "sample_features"}
 """Settings that are for the games played, not for those that screens are collected in."""
-_OF_LEARNED_ATOMS = {"literals", "usual", "changes", "noise", "widen"}
+_OF_LEARNED_ATOMS = {*OF_LEARNED_BITS, "widen"}
 """Settings that hand-made features, with which the first screens are collected, have no use for."""
 _COLLECT_SETTINGS = configs.names(CollectConfig) - _ONLY_OF_GAMES - _OF_LEARNED_ATOMS - {"game"}
 _TRAIN_SETTINGS = configs.names(TrainConfig) - set(_OWN_BY_ITERATION)

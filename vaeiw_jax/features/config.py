@@ -11,6 +11,8 @@ from vaeiw_jax.errors import UserError, unknown
 ENCODERS = ("auto", "xla", "patches")
 BACKGROUNDS = ("background_mask", "background_subtract")
 """The settings that make a difference between what moves and what does not."""
+OF_LEARNED_BITS = ("literals", "usual", "changes", "noise")
+"""The settings that say what of a learned code is an atom."""
 LITERALS = TRUE, EITHER, UNUSUAL = "true", "either", "unusual"
 USUAL = MODEL, RANDOM_PLAY = "model", "random_play"
 

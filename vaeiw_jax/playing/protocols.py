@@ -8,7 +8,7 @@ from vaeiw_jax import configs
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import unknown
 from vaeiw_jax.features import FeaturesConfig, lookup
-from vaeiw_jax.features.config import BACKGROUNDS
+from vaeiw_jax.features.config import BACKGROUNDS, OF_LEARNED_BITS
 from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.planning.rules import OF_ROLLOUTS, Rules
 from vaeiw_jax.planning.searches import lookup_search
@@ -42,7 +42,7 @@ def settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if not looks_ahead or not features.maskable:
         _leave_out(settings, BACKGROUNDS)
     if not looks_ahead or not features.takes_directory:
-        _leave_out(settings, ["noise"])
+        _leave_out(settings, OF_LEARNED_BITS)
     if not looks_ahead:
         _leave_out(settings, [rule.name for rule in dataclasses.fields(Rules)])
     if planner != "rollout_iw":
