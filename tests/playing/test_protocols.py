@@ -53,12 +53,6 @@ def test_a_protocol_leaves_out_what_would_change_nothing_or_is_replaced(given, l
     assert mine == plain | expected | given
 
 
-def test_what_is_recommended_of_learned_bits_is_left_out_where_there_are_none():
-    for given in ({"features": "bprost"}, {"features": "ram"}, {"planner": "random"}):
-        assert episode_config("recommended", **given) == episode_config("vae_iw", **given)
-    assert episode_config("recommended", literals="unusual").features.literals == "unusual"
-
-
 @pytest.mark.parametrize(("frameskip", "repeats"), [(15, 2), (5, 6), (45, 0)])
 def test_repeated_screens_are_followed_for_thirty_frames(frameskip, repeats):
     config = episode_config("rollout_iw", frameskip=frameskip)
@@ -70,7 +64,6 @@ def test_repeated_screens_are_followed_for_thirty_frames(frameskip, repeats):
     [
         ("rollout_iw", {}),
         ("rollout_iw", {"game": "Pong", "rollouts_in_flight": 4, "branch_actions": 2}),
-        ("recommended", {"features": "vae:universal"}),
         ("published", {"features": "ram"}),
         ("published", {"game": "Freeway", "features": "vae", "risk_averse": False}),
         ("vae_iw", {"features": "ram", "branch_actions": 3, "novelty_subtables": True}),

@@ -120,7 +120,6 @@ class EpisodeConfig:
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "vae_iw": {},  # the paper's own, which the defaults are
-    "recommended": {"noise": True},  # what was found to serve better: docs/symbols.md
     "rollout_iw": {  # that of Bandres, Bonet and Geffner (AAAI 2018), whose scores the paper prints
         "features": "bprost",
         "discount": 1.0,
