@@ -24,8 +24,7 @@ for _found in "$_venv"/installed-${_extras:-*}; do
 done
 if [ -z "$_installed" ]; then
   echo "Installing vaeiw_jax${_extras:+[$_extras]} into $_venv ..."
-  # Modules are compiled when they are first imported: most never are.
-  "$_venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --editable ".${_extras:+[$_extras]}"
+  "$_venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${_extras:+[$_extras]}"
   printf '%s' "$_wanted" > "$_stamp"
 fi
 export PATH="$(cd "$_venv/bin" && pwd):$PATH"
