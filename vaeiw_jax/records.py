@@ -13,7 +13,7 @@ from vaeiw_jax.durable import DamagedFileError
 from vaeiw_jax.errors import UserError
 
 COLLECTION, TRAINING, ONLINE = "collection.json", "trained.json", "online.json"
-"""The records of a screen store and of a training run, in their work directories."""
+"""The records of a screen store, a training run and an online training, in their work directories."""
 
 DIGEST = "record_sha256"
 """The entry of the host file that holds the SHA-256 of the record's bytes."""

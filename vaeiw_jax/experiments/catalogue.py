@@ -198,14 +198,14 @@ OLIVE = (
     _of_olive(
         "olive_offline",
         "trained before it plays, on screens of B-PROST's games",
-        False,
-        {"num_screens": 5 * _CALLS // 100, "collect_nodes": 100, "epochs": 5},
+        online=False,
+        learning={"num_screens": 5 * _CALLS // 100, "collect_nodes": 100, "epochs": 5},
     ),
     _of_olive(
         "olive_online",
         f"trained while it plays ({_OLIVE})",
-        True,
-        {"simulator_calls": _CALLS, "epochs": 1, "candidates": 2000, "evaluations": 0},
+        online=True,
+        learning={"simulator_calls": _CALLS, "epochs": 1, "candidates": 2000, "evaluations": 0},
     ),
 )
 """What a VAE learns from 10^5 simulator calls. Offline these are 1,000 decisions with five screens each, and training

@@ -341,8 +341,8 @@ class EvaluationConfig:
 
     def learning_online(self, method: Method, game: str) -> OnlineConfig:
         """How the VAE of a method that learns while it plays comes about."""
-        played = {name: value for name, value in method.settings if name != "features"}
-        del played["max_actions"]  # games to learn from have their own end
+        own = ("features", "max_actions")  # games to learn from have their own
+        played = {name: value for name, value in method.settings if name not in own}
         return online_config.configure(
             game, self.protocol, **played, **dict(method.learning), seed=self.seed
         )

@@ -135,6 +135,11 @@ class Job:
             return False
 
     @property
+    def trains(self) -> bool:
+        """Whether it wants an accelerator, if there is one."""
+        return self.kind in (TRAIN, ONLINE)
+
+    @property
     def timed(self) -> bool:
         """Whether its result depends on having its cores for itself."""
         playing = getattr(self.config, "play", self.config)  # what learns online plays as well

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments.jobs import ONLINE, TRAIN, Job
+from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.processes import STOPPED, Outcome, outcome, start
 
 GRACE_SECONDS = 120.0
@@ -40,13 +40,13 @@ class LocalEngine:
         return self._slots - len(self._running) - len(self._held_back)
 
     def start(self, job: Job) -> None:
-        if job.kind in (TRAIN, ONLINE) and self._one_training and self._training():
+        if job.trains and self._one_training and self._training():
             self._held_back.append(job)
         else:
             self._running.append((job, start(job, self._cpus)))
 
     def _training(self) -> bool:
-        return any(job.kind in (TRAIN, ONLINE) for job, _ in self._running)
+        return any(job.trains for job, _ in self._running)
 
     def ended(self, seconds: float) -> list[tuple[Job, Outcome]]:
         if self._never_started:

@@ -11,7 +11,7 @@ from typing import Any
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import evaluation
-from vaeiw_jax.experiments.jobs import ONLINE, TRAIN, Job
+from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.processes import FAILED, STOPPED, Outcome, outcome, start
 
 
@@ -65,11 +65,7 @@ class RayEngine:
         return max(2, 2 * int(cpus // self._cpus)) - len(self._running)
 
     def start(self, job: Job) -> None:
-        gpus = (
-            1
-            if job.kind in (TRAIN, ONLINE) and self._ray.cluster_resources().get("GPU", 0) >= 1
-            else 0
-        )
+        gpus = 1 if job.trains and self._ray.cluster_resources().get("GPU", 0) >= 1 else 0
         task = self._task.options(num_cpus=self._cpus, num_gpus=gpus, name=job.name)
         self._running[task.remote(job.to_json(), self._cpus, str(self._workdir))] = job
 

@@ -91,12 +91,12 @@ FEATURE_SETS: dict[str, FeatureSetEntry] = {
         FeatureSetEntry(
             "policy",
             "hidden layer of a policy",
-            "vaeiw_jax.policies.hidden_layer:HiddenLayer",
+            "vaeiw_jax.features.hidden_layer:HiddenLayer",
             0.003,
             needs_directory=True,
-            check="vaeiw_jax.policies.hidden_layer:check",
-            identified="vaeiw_jax.policies.hidden_layer:identified",
-            origin="vaeiw_jax.policies.hidden_layer:origin",
+            check="vaeiw_jax.features.hidden_layer:check",
+            identified="vaeiw_jax.features.hidden_layer:identified",
+            origin="vaeiw_jax.features.hidden_layer:origin",
             benchmarked=False,
         ),
     )

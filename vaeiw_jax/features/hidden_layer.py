@@ -14,12 +14,12 @@ from vaeiw_jax.features.config import BACKGROUNDS, FeaturesConfig, Setting
 from vaeiw_jax.policies import files
 from vaeiw_jax.policies.network import Network
 
-_DRAWN_BY_THE_EPISODE = (*BACKGROUNDS, "noise")
-"""What features cannot make for themselves."""
+_MADE_BY_THE_EPISODE = (*BACKGROUNDS, "noise")
+"""Settings for which an episode gives its features something that this feature set does not get."""
 
 
 class HiddenLayer:
-    """What a policy that was learned before sees in the features it was learned on. It learns no more.
+    """The hidden units of a policy that was learned before, as a function of the features it was learned on.
 
     Args:
       config: `features` names the directory of the policy, or of the run it was learned in.
@@ -33,32 +33,32 @@ class HiddenLayer:
             raise UserError(
                 f"the policy in {directory} is linear; give one that was learned with --policy_hidden=512, or so"
             )
-        below = _features_below(about, directory)
-        self._below: Any = registry.create(below, setting)
-        if self._below.num_features != about["num_features"]:
+        base = _base_config(about, directory)
+        self._base: Any = registry.create(base, setting)
+        if self._base.num_features != about["num_features"]:
             raise durable.DamagedFileError(directory, "it is for another number of features")
-        self._network = Network(parameters, self._below.num_features, len(about["actions"]))
+        self._network = Network(parameters, self._base.num_features, len(about["actions"]))
         self.num_features = len(parameters["hidden_bias"])
 
     def atoms(self, seen: Any, previous: Any | None) -> np.ndarray:
-        units = self._network.hidden(self._below.atoms(seen, previous))
+        units = self._network.hidden(self._base.atoms(seen, previous))
         return np.flatnonzero(units > 0).astype(np.int32)
 
     @property
     def prefetch(self) -> Callable[..., None] | None:
-        return getattr(self._below, "prefetch", None)
+        return getattr(self._base, "prefetch", None)
 
     @property
     def usual(self) -> np.ndarray | None:
-        return getattr(self._below, "usual", None)
+        return getattr(self._base, "usual", None)
 
     @usual.setter
     def usual(self, code: np.ndarray) -> None:
-        self._below.usual = code
+        self._base.usual = code
 
 
 def check(config: FeaturesConfig) -> None:
-    """Refuses settings of other features: those of the policy's own are kept with it."""
+    """Refuses settings of the features below the policy: its directory has them."""
     for entry in dataclasses.fields(FeaturesConfig):
         value = getattr(config, entry.name)
         if entry.name != "features" and value != entry.default:
@@ -83,11 +83,11 @@ def _given(config: FeaturesConfig) -> str:
     return config.features.partition(":")[2]
 
 
-def _features_below(about: dict[str, Any], directory: Path) -> FeaturesConfig:
-    """The config of the features that a policy was learned on; its record names a model by the digest."""
+def _base_config(about: dict[str, Any], directory: Path) -> FeaturesConfig:
+    """The features that a policy was learned on; `about` names their model by its digest."""
     known = {entry.name for entry in dataclasses.fields(FeaturesConfig)} - {"encoder"}
     settings = {name: about[name] for name in known if name in about}
-    for name in _DRAWN_BY_THE_EPISODE:
+    for name in _MADE_BY_THE_EPISODE:
         if settings.get(name):
             raise UserError(
                 f"the policy in {directory} was learned with {name}, which its hidden layer cannot do without; give "
