@@ -17,6 +17,7 @@ MAX_FEATURES_OF_PAIRS = 10_000
 NO_KEY = -1
 """Returned where no key will do."""
 
+_UNNUMBERED = -1
 _DEPTHS = MAX_DEPTH + 1
 _LAST_DECISION = 2**31 // _DEPTHS - 1
 
@@ -36,6 +37,9 @@ class NoveltyTable:
     wrote it and the depth it wrote, joined so that a later decision, and within one decision a lesser depth, is a
     larger number: `decision * 2^15 + (2^15 - 1 - depth)`. What an earlier decision wrote is therefore smaller than
     all this decision can write, which is to say that it counts as never seen.
+
+    For pairs, atoms are numbered in the order in which they are first met: those that ever occur are few, and their
+    pairs then lie close together in memory.
     """
 
     def __init__(self, num_features: int, width: int = 1):
@@ -47,7 +51,9 @@ class NoveltyTable:
         self.width = width
         num_keys = num_features if width == 1 else num_features * (num_features + 1) // 2
         self._entries = np.zeros(num_keys, np.int32)  # pages of zeros cost nothing until written
-        self._triangle_size, self._triangle = 0, np.zeros(0, np.int32)
+        self._numbers = np.full(num_features if width == 2 else 0, _UNNUMBERED, np.int32)
+        self._numbered = 0
+        self._triangle = np.tri(0, dtype=np.bool_)
         self._decision = 0
         self.start_decision()
 
@@ -66,24 +72,30 @@ class NoveltyTable:
         """
         if self.width == 1:
             return atoms
-        atoms = np.sort(atoms)
-        rows = (
-            atoms * (atoms + 1) // 2
-        )  # where the rows of a lower triangle begin, one after another
-        lengths = np.arange(1, len(atoms) + 1)
-        return np.repeat(rows, lengths) + atoms[self._columns(len(atoms))]
+        numbers = np.sort(self._numbers_of(atoms))
+        row_starts = numbers * (numbers + 1) // 2  # of a lower triangle, stored row by row
+        return (row_starts[:, None] + numbers)[self._lower_triangle(len(numbers))]
 
-    def _columns(self, size: int) -> np.ndarray:
-        """int32[size * (size + 1) / 2]: 0, 0, 1, 0, 1, 2, ...: the columns of a lower triangle, row by row."""
-        if size > self._triangle_size:
-            self._triangle_size = size
-            self._triangle = np.concatenate([np.arange(i + 1, dtype=np.int32) for i in range(size)])
-        return self._triangle[: size * (size + 1) // 2]
+    def _numbers_of(self, atoms: np.ndarray) -> np.ndarray:
+        """int32[n]: the numbers of atoms, which those that were never met are given now."""
+        numbers = self._numbers[atoms]
+        new = atoms[numbers == _UNNUMBERED]
+        if len(new):
+            self._numbers[new] = np.arange(self._numbered, self._numbered + len(new))
+            self._numbered += len(new)
+            numbers = self._numbers[atoms]
+        return numbers
+
+    def _lower_triangle(self, size: int) -> np.ndarray:
+        """bool[size, size], true on the diagonal and below."""
+        if size > len(self._triangle):
+            self._triangle = np.tri(size, dtype=np.bool_)
+        return self._triangle[:size, :size]
 
     def admit(self, keys: np.ndarray, depth: int) -> int:
         """Notes a new node at `depth`; returns a key never seen at that depth or above, or NO_KEY."""
         entry = self._entry(depth)
-        new = keys[self._entries[keys] < entry]
+        new = keys.take(np.flatnonzero(self._entries.take(keys) < entry))
         self._entries[new] = entry
         return int(new[0]) if len(new) else NO_KEY
 
