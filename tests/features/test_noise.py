@@ -31,7 +31,7 @@ def test_a_relaxed_sample_beyond_the_threshold_is_what_is_drawn():
     for tau, threshold in ((0.5, 0.9), (1.0, 0.6)):
         noise = np.log(uniform / (1 - uniform))  # logistic
         relaxed = 1 / (1 + np.exp(-(logits - noise) / tau))
-        drawn = 1 / (1 + np.exp(-logits)) > codes.noise_draws(uniform, tau, threshold)
+        drawn = 1 / (1 + np.exp(codes.noise_shift(tau, threshold) - logits)) > uniform
         np.testing.assert_array_equal(drawn, relaxed > threshold)
 
 

@@ -46,8 +46,8 @@ class ScreenEncoder(Protocol):
 
         Args:
           screens: uint8[n, rows, columns] of palette colours.
-          draws: float64[n, num_latents], uniform in [0, 1), to sample Bernoulli features: one is true where its
-            probability exceeds the draw.
+          draws: float64[n, num_latents], uniform in [0, 1), to sample Bernoulli features: one is true where the
+            sigmoid of its logit less `shift` exceeds the draw.
 
         Returns:
           uint8[n, ceil(num_features / 8)], packed as by `np.packbits`.
@@ -63,6 +63,7 @@ class PatchEncoder:
       variables: its "params" and "batch_stats", as NumPy arrays.
       screen_shape: of the screens it will be given.
       edges: float32[n], where features change (`codes.edges`).
+      shift: of the logits of features that are drawn.
     """
 
     batched = False
@@ -73,9 +74,11 @@ class PatchEncoder:
         variables: Mapping[str, Any],
         screen_shape: tuple[int, int],
         edges: np.ndarray,
+        shift: float = 0.0,
     ):
         self._model = model
         self._edges = edges
+        self._shift = shift
         self._network = PatchNetwork(model, variables, screen_shape)
         self._probabilities: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
@@ -97,7 +100,7 @@ class PatchEncoder:
                 self._probabilities.move_to_end(key)
                 return self._probabilities[key]
         posterior = self._network.encode(screen).ravel().astype(np.float64)
-        probability: np.ndarray = 1 / (1 + np.exp(-posterior))
+        probability: np.ndarray = 1 / (1 + np.exp(self._shift - posterior))
         with self._lock:
             self._probabilities[key] = probability
             if len(self._probabilities) > CACHED_PROBABILITIES:
@@ -128,6 +131,7 @@ class XLAEncoder:
       variables: its "params" and "batch_stats".
       screen_shape: of the screens it will be given.
       edges: float32[n], where features change (`codes.edges`).
+      shift: of the logits of features that are drawn.
     """
 
     batched = True
@@ -138,6 +142,7 @@ class XLAEncoder:
         variables: Mapping[str, Any],
         screen_shape: tuple[int, int],
         edges: np.ndarray,
+        shift: float = 0.0,
     ):
         import jax
 
@@ -147,6 +152,7 @@ class XLAEncoder:
         compilation.keep_compiled_code()
         self._model = model
         self._screen_shape = screen_shape
+        self._shift = np.float32(shift)
         latents = model.num_latents if model.latent_kind == "bernoulli" else 1
         self._edges = np.broadcast_to(edges, (latents, len(edges)))
         self._variables = jax.device_put(variables)
@@ -159,7 +165,7 @@ class XLAEncoder:
         if draws is None:
             edges = np.broadcast_to(self._edges, (len(screens), *self._edges.shape))
         else:
-            edges = codes.sampling_edges(draws)
+            edges = codes.sampling_edges(draws) + self._shift
         most = BATCH_SIZES[-1]
         return np.concatenate(
             [

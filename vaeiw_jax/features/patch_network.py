@@ -21,7 +21,10 @@ from vaeiw_jax.vae.architecture import ENCODER_LAYERS, NORM_EPSILON
 from vaeiw_jax.vae.config import ModelConfig
 
 CAPACITY = 2**16
-"""Distinct patches a layer has room for: some 160 MB in all, for codes of 15x15, if every table gets full."""
+"""Distinct patches a layer has room for, on average: some 160 MB in all, for codes of 15x15, if all tables are full."""
+
+_CAPACITY_SHARES = {STRIDED: 0.75, INNER: 1.0, OUTER: 1.5, LAST: 0.5}
+"""The patches of some layers repeat more often than those of others: their tables fill up more slowly."""
 
 REFERENCES = 16
 """Screens kept to compare a new one with."""
@@ -37,7 +40,7 @@ class PatchNetwork:
       config: which autoencoder.
       variables: its "params" and "batch_stats", as NumPy arrays.
       screen_shape: of the palette screens it will be given.
-      capacity: of a layer's table, a power of two; when one is full, all are emptied.
+      capacity: of the layers' tables, on average; when one is full, all are emptied.
     """
 
     def __init__(
@@ -47,7 +50,6 @@ class PatchNetwork:
         screen_shape: tuple[int, int],
         capacity: int = CAPACITY,
     ):
-        self._capacity = capacity
         self._resize = _resize(screen_shape)
         self._layers = _layers(config, variables, capacity)
         self._sides = _sides(self._layers)
@@ -78,7 +80,7 @@ class PatchNetwork:
 
     def _has_room(self) -> bool:
         return all(
-            layer.used[0] + side * side <= self._capacity
+            layer.used[0] + side * side <= len(layer.keys)
             for layer, side in zip(self._layers, self._sides[1:], strict=True)
         )
 
@@ -140,6 +142,8 @@ def _layer(
     kernel = np.pad(kernel.reshape(*taps, outputs), ((0, 0), (0, 0), (0, padding_outputs)))
     kernel = kernel.reshape(*taps, tiles, TILE_COLUMNS).transpose(2, 0, 1, 3)
     outputs = tiles * TILE_COLUMNS
+    rows = int(capacity * _CAPACITY_SHARES[kind])
+    slots = 2 ** (2 * rows - 1).bit_length()
     return Layer(
         kind=kind,
         size=size,
@@ -150,12 +154,10 @@ def _layer(
         bias=np.pad(bias, (0, padding_outputs)).astype(np.float32),
         factor=norm[0].astype(np.float32),
         offset=norm[1].astype(np.float32),
-        keys=_untouched_zeros((capacity, size * size), np.int32),
-        slots=_untouched_zeros((2 * capacity,), np.int32),
-        values=_untouched_zeros((capacity, outputs), np.float32),
-        sums=_untouched_zeros(
-            (capacity if kind == STRIDED and residual else 1, outputs), np.float32
-        ),
+        keys=_untouched_zeros((rows, size * size), np.int32),
+        slots=_untouched_zeros((slots,), np.int32),
+        values=_untouched_zeros((rows, outputs), np.float32),
+        sums=_untouched_zeros((rows if kind == STRIDED and residual else 1, outputs), np.float32),
         used=np.ones(2, np.int64),
     )
 
@@ -165,10 +167,13 @@ def _untouched_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 
     `np.zeros` may take memory that was used before, which it has to write to.
     """
-    memory = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if hasattr(mmap, "MADV_HUGEPAGE"):  # as NumPy asks for: rows are looked up all over a table
+        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # not given if shared
         with contextlib.suppress(OSError):
-            memory.madvise(mmap.MADV_HUGEPAGE)  # as NumPy does: rows are looked up all over a table
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    else:
+        memory = mmap.mmap(-1, size)
     return np.frombuffer(memory, dtype).reshape(shape)
 
 

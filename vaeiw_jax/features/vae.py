@@ -65,7 +65,10 @@ class VAEFeatures:
         self._cache_lock = threading.Lock()
         edges = codes.edges(self._model, config.threshold, config.quantisation_bits)
         encoder = ENCODERS[encoders.resolved(config.encoder)]
-        self._encoder: ScreenEncoder = encoder(self._model, variables, setting.screen_shape, edges)
+        shift = codes.noise_shift(self._model.tau, config.threshold) if config.noise else 0.0
+        self._encoder: ScreenEncoder = encoder(
+            self._model, variables, setting.screen_shape, edges, shift
+        )
         self._literals = Literals(
             self._num_bits, config.literals, config.changes, self._usual(directory, setting)
         )
@@ -78,9 +81,10 @@ class VAEFeatures:
             return models.usual_codes(directory)[setting.game]
         if setting.random_screens is None:
             raise UserError("literals=unusual needs screens of the game, to know what is usual")
-        screens = setting.random_screens()
-        middle = np.full((len(screens), self._model.num_latents), 0.5)  # of what could be drawn
-        return usual_values(self._encoder.features(screens, self._draws(middle)))
+        screens, draws = setting.random_screens(), None
+        if self._config.noise or self._config.sample_features:
+            draws = np.full((len(screens), self._model.num_latents), 0.5)  # the median of all
+        return usual_values(self._encoder.features(screens, draws))
 
     @property
     def num_features(self) -> int:
@@ -152,15 +156,15 @@ class VAEFeatures:
     def _encode(self, waiting: dict[bytes, Seen]) -> np.ndarray:
         """The packed bits of what is seen, by key, which are kept: uint8[n, ceil(bits / 8)]."""
         screens = np.stack([seen.screen for seen in waiting.values()])
-        packed = self._encoder.features(screens, self._draws(self._uniform(waiting)))
+        packed = self._encoder.features(screens, self._draws(waiting))
         with self._cache_lock:
             self._cache.update(zip(waiting, packed, strict=True))
             while len(self._cache) > CACHED_SCREENS:
                 self._cache.popitem(last=False)
         return packed
 
-    def _uniform(self, waiting: dict[bytes, Seen]) -> np.ndarray | None:
-        """float64[n, num_latents], for features that are drawn, each row by a generator of its own."""
+    def _draws(self, waiting: dict[bytes, Seen]) -> np.ndarray | None:
+        """float64[n, num_latents], uniform, if features are drawn: each row by a generator of its own."""
         if self._config.noise:
             seeds = [_noise_seed(seen) for seen in waiting.values()]
         elif self._config.sample_features:
@@ -169,12 +173,6 @@ class VAEFeatures:
             return None
         number = self._model.num_latents
         return np.stack([np.random.default_rng(seed).random(number) for seed in seeds])
-
-    def _draws(self, uniform: np.ndarray | None) -> np.ndarray | None:
-        """What probabilities must exceed for features to be true, if features are drawn."""
-        if self._config.noise and uniform is not None:
-            return codes.noise_draws(uniform, self._model.tau, self._config.threshold)
-        return uniform if self._config.sample_features else None
 
 
 def _noise_seed(seen: Seen) -> int:

@@ -38,19 +38,17 @@ def sampling_edges(draws: np.ndarray) -> np.ndarray:
         return np.log(draws / (1 - draws)).astype(np.float32)[..., None]
 
 
-def noise_draws(uniform: np.ndarray, tau: float, threshold: float) -> np.ndarray:
-    """Draws, for `sampling_edges`, of features with the noise of training: a relaxed sample beyond the threshold.
+def noise_shift(tau: float, threshold: float) -> float:
+    """What to take from logits for features that are drawn with the noise of training: a relaxed sample is true.
 
-    sigmoid((logit + noise) / tau) > threshold with logistic noise, whose sign does not matter, says that the logit
-    exceeds tau * logit(threshold) + noise.
+    sigmoid((logit + noise) / tau) > threshold says that logit - tau * logit(threshold) exceeds -noise, and logistic
+    noise, whose sign does not matter, is exceeded with the probability sigmoid of this.
 
     Args:
-      uniform: float64, uniform in [0, 1).
       tau: temperature of the relaxed samples.
       threshold: of a feature.
     """
-    odds = (threshold / (1 - threshold)) ** tau
-    return odds * uniform / (1 - uniform + odds * uniform)
+    return tau * math.log(threshold / (1 - threshold))
 
 
 def bin_edges(quantisation_bits: int) -> np.ndarray:
