@@ -37,6 +37,7 @@ def measurements(tmp_path):
                 "nodes_a_decision": {"B-PROST": 150.0, planner_suite.PAIRS: 125.0},
                 "seconds_a_decision": 0.5,
             },
+            "searches": {"rates": {"uniform": 500.0, "UCB1": 450.0}},
             "bprost": {"milliseconds": 0.5},
             "growth": {"seconds": (0.5, 32.0)}
             | {
@@ -80,6 +81,8 @@ def measurements(tmp_path):
         ("planner", "| decisions that end more than 20 ms late | 1% |  | 4.0% of 200 |"),
         ("planner", "| Pong | 200 | 0.25 | 0.50 | 0.75 | 1.00 |"),
         ("planner", "| Pong | 300 | 250 |"),
+        ("planner", "| geometric mean, of B-PROST | 1 | 0.83 |"),
+        ("planner", "| geometric mean, of uniform | 1 | 0.90 |"),
         (
             "planner",
             "| pairs of unusual bits on one core, nodes in 0.5 s, the median game | 150 |  | 125 |",

@@ -7,7 +7,7 @@ from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.vae.config import ModelConfig
 
 GAMES = ("Pong", "Breakout", "MsPacman", "SpaceInvaders", "Alien", "Seaquest", "Qbert", "Freeway")
-PLANNER_PARTS = ("rates", "symbols", "bprost", "growth", "memory", "start")
+PLANNER_PARTS = ("rates", "symbols", "searches", "bprost", "growth", "memory", "start")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ same game in the same run: the steps per second of one process that only restore
 """
 
 import contextlib
+import functools
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,7 @@ EARLY = 200
 """The decision from which on memory should be flat."""
 
 PAIRS = "pairs of unusual bits"
-ON_ONE_CORE: dict[str, dict[str, Any]] = {
+SYMBOLS: dict[str, dict[str, Any]] = {
     "B-PROST": {"features": "bprost"},
     "true bits": {},
     "true bits, noise": {"noise": True},
@@ -45,6 +46,18 @@ ON_ONE_CORE: dict[str, dict[str, Any]] = {
     PAIRS: {"literals": "unusual", "width": 2},
 }
 """Notions of an atom that are compared on one core, by the settings of the universal VAE's features."""
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "uniform": {},
+    "longest ties": {"zero_ties": "longest"},
+    "top-two Thompson": {"action_choice": "top_two"},
+    "UCB1": {"action_choice": "ucb1"},
+    "policy": {"policy_share": 0.5},
+}
+"""Ways to search with true bits that are compared on one core. What a policy learns between decisions is not timed."""
+
+ON_ONE_CORE = {"symbols": SYMBOLS, "searches": SEARCHES}
+"""The parts that compare settings with the first of them."""
 
 GROWING = (PARALLEL, BPROST)
 """What is measured in long decisions."""
@@ -66,7 +79,10 @@ def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """Measures the parts asked for that are not in the results yet, game by game."""
     parts: dict[str, Callable[[BenchmarkConfig, str, str], dict[str, Any]]] = {
         "rates": _rates,
-        "symbols": _symbols,
+        **{
+            part: functools.partial(_on_one_core, compared)
+            for part, compared in ON_ONE_CORE.items()
+        },
         "bprost": _bprost,
         "growth": _growth,
         "memory": _memory,
@@ -126,20 +142,22 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     }
 
 
-def _symbols(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
-    """Nodes per second and nodes a decision, on one core, by what is an atom."""
+def _on_one_core(
+    compared: dict[str, dict[str, Any]], config: BenchmarkConfig, game: str, vae: str
+) -> dict[str, Any]:
+    """Nodes per second and nodes a decision, on one core, by the settings of an episode."""
     turn = max(1, config.decisions // TURNS)
-    nodes: dict[str, list[int]] = {name: [] for name in ON_ONE_CORE}
-    seconds: dict[str, list[float]] = {name: [] for name in ON_ONE_CORE}
+    nodes: dict[str, list[int]] = {name: [] for name in compared}
+    seconds: dict[str, list[float]] = {name: [] for name in compared}
     with contextlib.ExitStack() as stack:
         players = {}
-        for name, settings in ON_ONE_CORE.items():
+        for name, settings in compared.items():
             given = {"features": f"vae:{UNIVERSAL}"} | settings
             setup = Setup(game, given.pop("features"), cores=1, settings=tuple(given.items()))
             players[name] = stack.enter_context(Player(setup))
         for player in players.values():
             player.play(config.opening, budget_nodes=OPENING_NODES)
-        while len(nodes[PAIRS]) < config.decisions:
+        for _ in range(0, config.decisions, turn):
             for name, player in players.items():
                 played = player.play(turn, budget_seconds=config.seconds)
                 nodes[name] += played["nodes"]

@@ -65,13 +65,25 @@ def _planner_tables(measurements: Measurements) -> list[Table]:
             for game, each in rates.items()
         ]
         tables.append(_table(("game", f"nodes/s, {planner_suite.BOUND}", *_METHODS), by_game))
-    if symbols := measurements.of(planner_suite.SUITE, "symbols"):
-        names = list(next(iter(symbols.values()))["rates"])
-        by_game = [
-            [game, *(each["rates"][name] for name in names)] for game, each in symbols.items()
-        ]
-        tables.append(_table(("nodes/s on one core", *names), by_game))
+    tables += [
+        _compared_on_one_core({game: each["rates"] for game, each in measured.items()})
+        for part in planner_suite.ON_ONE_CORE
+        if (measured := measurements.of(planner_suite.SUITE, part))
+    ]
     return tables
+
+
+def _compared_on_one_core(rates: dict[str, dict[str, float]]) -> Table:
+    """Nodes per second by game and setting, and in the mean as a share of those with the first setting."""
+    first, *others = names = list(next(iter(rates.values())))
+    shares = [
+        geometric_mean(each[name] / each[first] for each in rates.values()) for name in others
+    ]
+    rows: list[list[Value]] = [
+        [game, *(each[name] for name in names)] for game, each in rates.items()
+    ]
+    rows.append([f"geometric mean, of {first}", "1", *(f"{share:.2f}" for share in shares)])
+    return _table(("nodes/s on one core", *names), rows)
 
 
 def _planner_rows(measurements: Measurements) -> list[tuple[str, str, str, str]]:
