@@ -38,7 +38,7 @@ def numbers(experiment, **settings):
         ("random", (0, 0, 55 * 10)),
         ("table", (0, 0, 55 * 3 * 4)),
         ("symbols", (0, 0, 14 * 3 * 13)),
-        ("searches", (0, 0, 14 * 3 * 10)),
+        ("searches", (0, 0, 14 * 3 * 12)),
         ("olive", (2, 2, 2 * 5 * 3)),
     ],
 )

@@ -105,7 +105,8 @@ class ObviousBandits(ObviousRolloutIW):
     def learn(self, end):
         returned = 0.0
         while end.parent is not None:
-            returned = end.utility + self.config.discount * returned
+            paid = end.reward if self.config.choice_returns == "reward" else end.utility
+            returned = paid + self.config.discount * returned
             (action,) = (a for a, child in end.parent.children.items() if child is end)
             self.arm(end.parent, action).update(returned)
             end = end.parent
@@ -150,9 +151,10 @@ def test_samples_are_those_of_a_precision_then_a_mean_then_a_return(returned):
     rule=rules,
     budget_nodes=st.integers(1, 80),
     risk_averse=st.booleans(),
+    returns=st.sampled_from(["utility", "reward"]),
 )
 def test_it_is_the_obvious_implementation_node_for_node(
-    world, seed, rule, budget_nodes, risk_averse
+    world, seed, rule, budget_nodes, risk_averse, returns
 ):
     config = PlannerConfig(
         budget_seconds=None,
@@ -160,6 +162,7 @@ def test_it_is_the_obvious_implementation_node_for_node(
         action_choice=rule,
         discount=0.5,  # sums of such returns are exact, so that ties are ties in any order of adding
         risk_averse=risk_averse,
+        choice_returns=returns,
     )
     fast = planner(world, config, world.start, seed, lives=world.start.lives)
     play_side_by_side(fast, ObviousBandits(world, config, np.random.default_rng(seed)))
@@ -236,6 +239,10 @@ def test_nonsense_is_refused_in_a_sentence():
     for other in ("iw", "random"):
         with pytest.raises(UserError, match="thompson is for the planner rollout_iw"):
             PlannerConfig(planner=other, action_choice="thompson")
+    with pytest.raises(UserError, match="unknown choice_returns 'rewards'; did you mean 'reward'"):
+        PlannerConfig(action_choice="ucb1", choice_returns="rewards")
+    with pytest.raises(UserError, match="changes nothing while action_choice is uniform"):
+        PlannerConfig(choice_returns="reward")
 
 
 def test_what_a_ruled_out_node_had_returned_stays_finite(monkeypatch):

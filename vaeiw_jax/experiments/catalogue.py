@@ -161,6 +161,11 @@ SEARCHES = (
     _of_searches("searches_longest", f"longest ties ({_ORIGINAL})", zero_ties="longest"),
     _of_searches("searches_untried", f"untried as 0 ({_ORIGINAL})", untried_as_zero=True),
     _of_searches("searches_top_two", f"top-two Thompson ({_OLIVE})", action_choice="top_two"),
+    _of_searches(
+        "searches_top_two_rewards",
+        f"top-two Thompson, of rewards ({_OLIVE})",
+        **{"action_choice": "top_two", "choice_returns": "reward"},
+    ),
     _of_searches("searches_thompson", f"Thompson ({_OLIVE})", action_choice="thompson"),
     _of_searches("searches_ucb1", f"UCB1 ({_OLIVE})", action_choice="ucb1"),
     _of_searches("searches_maximum", f"maximum ({_OLIVE})", action_choice="maximum"),
@@ -174,6 +179,11 @@ SEARCHES = (
         "searches_top_two_longest",
         "top-two Thompson, longest ties",
         **{"action_choice": "top_two", "zero_ties": "longest"},
+    ),
+    _of_searches(
+        "searches_top_two_rewards_longest",
+        "top-two Thompson, of rewards, longest ties",
+        **{"action_choice": "top_two", "choice_returns": "reward", "zero_ties": "longest"},
     ),
 )
 """How a rollout chooses its actions."""

@@ -36,8 +36,10 @@ class Uniform:
         pass
 
 
-def action_choice(name: str, tree: Tree, discount: float, rng: np.random.Generator) -> ActionChoice:
+def action_choice(
+    name: str, tree: Tree, discount: float, rng: np.random.Generator, returns: str
+) -> ActionChoice:
     """The choice of that name, for a decision that begins."""
     if name == UNIFORM:
         return Uniform(rng)
-    return bandits.Bandits(bandits.RULES[name], tree, discount, rng)
+    return bandits.Bandits(bandits.RULES[name], tree, discount, rng, returns)

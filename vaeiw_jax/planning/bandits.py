@@ -1,8 +1,9 @@
 """Rollouts that learn within a decision (Ayton and Asai, ICAPS 2022): every node is a bandit, its actions the arms.
 
-What an arm pays is the return of a rollout through it: the discounted sum of the utilities, that is of rewards as the
-planner values them, of the steps from the node to where the rollout ended, the step by the arm itself included. A
-rollout ends at a node that is pruned or terminal. Such a node returns 0: nothing is added for what might lie beyond.
+What an arm pays is the return of a rollout through it: the discounted sum of the utilities (rewards as the planner
+values them) or of the rewards of the steps from the node to where the rollout ended, the step by the arm itself
+included. A rollout ends at a node that is pruned or terminal. Such a node returns 0: nothing is added for what might
+lie beyond.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from vaeiw_jax.planning.tree import ROOT, Tree
+
+UTILITY, REWARD = "utility", "reward"
+RETURNS = (UTILITY, REWARD)
+"""What is summed up: `Tree` has an array of either name."""
 
 PRIOR_BETA = 0.1
 """Of the Normal-Gamma prior of every arm, whose other parameters are mu 0, lambda 0 and alpha 1/2."""
@@ -137,15 +142,24 @@ class Bandits:
     Args:
       rule: which arm to pull.
       tree: it may grow.
-      discount: of utilities along a rollout.
+      discount: of what the steps of a rollout pay.
       rng: draws.
+      paid: one of `RETURNS`.
     """
 
-    def __init__(self, rule: Rule, tree: Tree, discount: float, rng: np.random.Generator):
+    def __init__(
+        self,
+        rule: Rule,
+        tree: Tree,
+        discount: float,
+        rng: np.random.Generator,
+        paid: str = UTILITY,
+    ):
         self._rule = rule
         self._tree = tree
         self._discount = discount
         self._rng = rng
+        self._paid = paid
         self.arms = Arms(len(tree.parent), tree.num_actions)
 
     def choose(self, node: int, actions: list[int]) -> int:
@@ -167,7 +181,7 @@ class Bandits:
             path.append(end)
             end = int(tree.parent[end])
         returned, returns = 0.0, []
-        for utility in tree.utility[path].tolist():  # from the end to the root
-            returned = utility + self._discount * returned
+        for paid in getattr(tree, self._paid)[path].tolist():  # from the end to the root
+            returned = paid + self._discount * returned
             returns.append(returned)
         self.arms.update(tree.parent[path], tree.action[path], np.array(returns))

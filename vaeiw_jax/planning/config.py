@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.planning.action_choice import ACTION_CHOICES, UNIFORM
+from vaeiw_jax.planning.bandits import RETURNS, UTILITY
 from vaeiw_jax.planning.novelty import MAX_DEPTH
 from vaeiw_jax.planning.rules import PUBLISHED, Rules
 from vaeiw_jax.planning.searches import SEARCHES, SearchEntry, lookup_search
@@ -51,6 +52,13 @@ class PlannerConfig:
             "decision: top_two (Thompson sampling, as Olive has it), thompson, ucb1, maximum"
         },
     )
+    choice_returns: str = field(
+        default=UTILITY,
+        metadata={
+            "help": "what rollouts return to --action_choice: utility, rewards as the planner values them, with losses "
+            "magnified where it is risk-averse; reward, as the game pays them (Olive, which is not risk-averse)"
+        },
+    )
     rollouts_in_flight: int = field(
         default=1,
         metadata={"help": "rollouts going on at once; 1 is the sequential algorithm"},
@@ -80,6 +88,12 @@ class PlannerConfig:
             raise UserError(
                 f"action_choice={self.action_choice} is for the planner rollout_iw, whose rollouts choose actions, not "
                 f"for {self.planner}; leave it {UNIFORM}"
+            )
+        if self.choice_returns not in RETURNS:
+            raise unknown("choice_returns", self.choice_returns, RETURNS)
+        if self.choice_returns != UTILITY and self.action_choice == UNIFORM:
+            raise UserError(
+                f"choice_returns={self.choice_returns} changes nothing while action_choice is {UNIFORM}; try top_two"
             )
         if self.width not in (1, 2):
             raise UserError(f"width must be 1 or 2, not {self.width}; wider tables fit no memory")

@@ -82,7 +82,9 @@ class Search:
         self.tree = tree
         self.novelty = novelty
         self.rng = rng
-        self.choice: ActionChoice = action_choice(config.action_choice, tree, config.discount, rng)
+        self.choice: ActionChoice = action_choice(
+            config.action_choice, tree, config.discount, rng, config.choice_returns
+        )
         self._policy = policy
         if policy is not None:
             self.choice = PolicyChoice(policy, self.choice, self._atoms_of, rng)
