@@ -13,7 +13,7 @@ from vaeiw_jax.experiments.catalogue import TABLE_METHODS
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.evaluation_results import EvaluationResults
 from vaeiw_jax.experiments.results_table import Line
-from vaeiw_jax.reports import published_report
+from vaeiw_jax.reports import evaluation_report, published_report
 
 ROOT = Path(__file__).parent.parent.parent
 SCORES = {  # game, then method: three runs
@@ -107,3 +107,8 @@ def test_what_the_repository_says_is_what_its_results_say(tmp_path):
     shown = (directory / "README.md").read_text()
     (tmp_path / "runs.csv").write_bytes((directory / "runs.csv").read_bytes())
     assert published_report.write(results, tmp_path).read_text() == shown
+
+
+def test_the_universal_vae_is_not_measured_by_the_papers_schedule(results):
+    assert any(results.vae_of(run) is not None for run in results.played)
+    assert not [warning for warning in evaluation_report.warnings(results) if "†" in warning]

@@ -56,8 +56,8 @@ class Trained:
 
     @property
     def short(self) -> bool:
-        """Whether it was trained for much less than the paper's were."""
-        return self.record["steps"] < 0.9 * PAPER_STEPS
+        """Whether it was trained for much less than the paper's were. The paper has none for all games."""
+        return self.game != models.UNIVERSAL and self.record["steps"] < 0.9 * PAPER_STEPS
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,9 @@ def warnings(results: EvaluationResults) -> list[str]:
     if steps:
         least_to_most = " to ".join(f"{number:,}" for number in sorted({steps[0], steps[-1]}))
         found.append(
-            f"† {len(steps)} VAEs were trained for {least_to_most} steps, where the paper's schedule has "
-            f"{PAPER_STEPS:,}: scores marked † say how the program works, not how good VAE-IW is."
+            f"† {len(steps)} {'VAE was' if len(steps) == 1 else 'VAEs were'} trained for {least_to_most} steps, where "
+            f"the paper's schedule has {PAPER_STEPS:,}: scores marked † say how the program works, not how good VAE-IW "
+            "is."
         )
     now = results.status
     if now.left or now.running or now.failed:

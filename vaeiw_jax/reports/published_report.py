@@ -75,13 +75,15 @@ def _share_text(share: Share) -> str:
     )
 
 
-def _summary(results: ExperimentResults) -> Table:
-    """A row for each method: the games it is best in, and the mean of the middle half."""
+def _summary(results: ExperimentResults) -> Table | None:
+    """A row for each method: the games it is best in, and the mean of the middle half; if any game has them all."""
     scores = score_tables.of_experiment(results, compare=False)
+    compared = scores.compared_games[score_tables.OURS]
+    if not compared:
+        return None
     best = {each.key: each.counts.get(score_tables.BEST) for each in scores.methods}
     above = {each.key: each.counts.get(score_tables.ABOVE_HUMAN) for each in scores.methods}
     aggregates = {row[0]: row[3] for row in evaluation_summary.aggregates_table(results).rows}
-    compared = scores.compared_games[score_tables.OURS]
     columns = [
         Column("method", text=True),
         Column("best in", f"of {compared} games"),
