@@ -4,11 +4,11 @@ from collections import deque
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.planning.obvious import ObviousIW, play_side_by_side
-from tests.planning.toy import planner, random_worlds
+from tests.planning.toy import RandomWorld, planner, random_worlds
 from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig, Transition
 from vaeiw_jax.planning.novelty import Notion, Novelty
 from vaeiw_jax.planning.rollout_iw import rollout_iw
@@ -75,6 +75,7 @@ def test_when_an_answer_is_found_makes_no_difference(world, seed, number):
     budget=st.integers(1, 60),
     width=st.sampled_from([1, 2]),
 )
+@example(world=RandomWorld(0, 39, 2, 4), seed=0, number=2, budget=9, width=2)  # kept keys of pairs
 def test_rollouts_in_flight_obey_every_rule(world, seed, number, budget, width):
     """Watched step by step, over decisions that keep a branch of the tree: novelty and labels are checked against their
     definitions after every answer, and at every kept node that is met again."""

@@ -149,6 +149,14 @@ class Novelty:
     def can_widen(self) -> bool:
         return self.level + 1 < len(self.notions)
 
+    @property
+    def keys_last(self) -> bool:
+        """Whether a key means the same in later decisions, and in a process that goes on with a saved tree.
+
+        Another notion has other keys, and the numbers of atoms in pairs depend on what was met before.
+        """
+        return len(self.notions) == 1 and self.notions[0].width == 1
+
     def table(self, group: int = NO_REWARD_GROUP) -> NoveltyTable:
         """Of the notion in use, for one of the groups that states are compared within."""
         key = self.level, group

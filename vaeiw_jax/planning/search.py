@@ -95,8 +95,8 @@ class Search:
         self._clock = clock
         self._start = clock()
         self._kept = tree.size
-        if novelty.can_widen:
-            tree.witness[: tree.size] = NO_KEY  # those of another notion say nothing
+        if not novelty.keys_last:
+            tree.witness[: tree.size] = NO_KEY
         self._asked: deque[tuple[int, int]] = deque()
         self._expanded: set[int] = set()
         self._path_rewards = [0.0]
