@@ -144,7 +144,7 @@ class Bandits:
       tree: it may grow.
       discount: of what the steps of a rollout pay.
       rng: draws.
-      paid: one of `RETURNS`.
+      returns: what rollouts return, one of `RETURNS`.
     """
 
     def __init__(
@@ -153,13 +153,13 @@ class Bandits:
         tree: Tree,
         discount: float,
         rng: np.random.Generator,
-        paid: str = UTILITY,
+        returns: str = UTILITY,
     ):
         self._rule = rule
         self._tree = tree
         self._discount = discount
         self._rng = rng
-        self._paid = paid
+        self._returns = returns
         self.arms = Arms(len(tree.parent), tree.num_actions)
 
     def choose(self, node: int, actions: list[int]) -> int:
@@ -181,7 +181,7 @@ class Bandits:
             path.append(end)
             end = int(tree.parent[end])
         returned, returns = 0.0, []
-        for paid in getattr(tree, self._paid)[path].tolist():  # from the end to the root
+        for paid in getattr(tree, self._returns)[path].tolist():  # from the end to the root
             returned = paid + self._discount * returned
             returns.append(returned)
         self.arms.update(tree.parent[path], tree.action[path], np.array(returns))

@@ -150,7 +150,7 @@ class Novelty:
         return self.level + 1 < len(self.notions)
 
     @property
-    def keys_last(self) -> bool:
+    def keys_persist(self) -> bool:
         """Whether a key means the same in later decisions, and in a process that goes on with a saved tree.
 
         Another notion has other keys, and the numbers of atoms in pairs depend on what was met before.

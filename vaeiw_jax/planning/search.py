@@ -95,7 +95,7 @@ class Search:
         self._clock = clock
         self._start = clock()
         self._kept = tree.size
-        if not novelty.keys_last:
+        if not novelty.keys_persist:
             tree.witness[: tree.size] = NO_KEY
         self._asked: deque[tuple[int, int]] = deque()
         self._expanded: set[int] = set()
