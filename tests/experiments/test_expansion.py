@@ -53,7 +53,7 @@ def test_olive_gives_online_and_offline_learning_as_many_simulator_calls():
     decisions = collect.num_screens / (collect.root_screens + collect.drawn_screens)
     assert decisions * planner.budget_nodes == online.simulator_calls == 100_000
     assert (planner.budget_seconds, online.play.episode.planner.budget_nodes) == (None, 100)
-    assert train.epochs * collect.num_screens == 25_000
+    assert train.epochs * collect.num_screens == 7_500
     assert train.start_from == online.train.start_from == "universal"
     assert online.seed == 3
     assert online.play.episode.planner.action_choice == "top_two"

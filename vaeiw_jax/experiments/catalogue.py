@@ -209,17 +209,21 @@ OLIVE = (
         "olive_offline",
         "trained before it plays, on screens of B-PROST's games",
         online=False,
-        learning={"num_screens": 5 * _CALLS // 100, "collect_nodes": 100, "epochs": 5},
+        learning={"num_screens": 5 * _CALLS // 200, "collect_nodes": 200, "epochs": 3},
     ),
     _of_olive(
         "olive_online",
         f"trained while it plays ({_OLIVE})",
         online=True,
-        learning={"simulator_calls": _CALLS, "epochs": 1, "candidates": 2000, "evaluations": 0},
+        learning={
+            **{"simulator_calls": _CALLS, "episode_calls": _CALLS // 5, "evaluations": 0},
+            **{"epochs": 1, "candidates": 1000},
+        },
     ),
 )
-"""What a VAE learns from 10^5 simulator calls. Offline these are 1,000 decisions with five screens each, and training
-is on 25,000 frames in all; online they are ten games of 10,000 calls with 500 screens each, and 27,500 frames."""
+"""What a VAE learns from 10^5 simulator calls. Offline these are 500 decisions with five screens each; online they are
+five games or more of at most 20,000 calls with 500 screens each. Training is on 7,500 frames in all, or with more games
+on more."""
 
 ATARI_10 = (
     *("Amidar", "BattleZone", "Bowling", "DoubleDunk", "Frostbite"),
