@@ -16,7 +16,7 @@ TINY = (
     "--long_seconds=0.1",
     "--memory_decisions=4",
     "--memory_nodes=2",
-    "--in_flight=2",
+    "--in_flight=1",
     "--parts=rates,searches,bprost,growth,memory,start",  # symbols are measured as searches are
 )
 

@@ -42,18 +42,25 @@ def _emulators(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             with Player(Setup(game, vae, in_flight, emulators)) as player:
                 player.play(config.opening, budget_nodes=planner_suite.OPENING_NODES)
                 rates[f"{emulators}x{in_flight}"] = rate(player, decisions, config.seconds)
-    alone = {f"{n}": _alone(config, game, vae, n) for n in range(1, usable_cores() + 2)}
-    return {"rates": rates, "alone": alone, "seconds_a_decision": config.seconds}
+    return {
+        "rates": rates,
+        "alone": _alone(config, game, vae),
+        "seconds_a_decision": config.seconds,
+    }
 
 
-def _alone(config: BenchmarkConfig, game: str, vae: str, number: int) -> float:
-    """Steps per second of `number` emulators together, without a planner: the machine's limit."""
+def _alone(config: BenchmarkConfig, game: str, vae: str) -> dict[str, float]:
+    """Steps per second of some emulators together, without a planner, by their number: the machine's limit."""
+    numbers = range(1, usable_cores() + 2)
     with contextlib.ExitStack() as stack:
-        players = [stack.enter_context(Player(Setup(game, vae))) for _ in range(number)]
+        players = [stack.enter_context(Player(Setup(game, vae))) for _ in numbers]
         for player in players:
             player.play(config.opening, budget_nodes=planner_suite.OPENING_NODES)
-        with ThreadPoolExecutor(number) as threads:
-            return sum(threads.map(lambda player: player.bound(4 * config.seconds), players))
+        with ThreadPoolExecutor(len(players)) as threads:
+            return {
+                str(n): sum(threads.map(lambda p: p.bound(4 * config.seconds), players[:n]))
+                for n in numbers
+            }
 
 
 def _budgets(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
