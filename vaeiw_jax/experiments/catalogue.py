@@ -216,8 +216,11 @@ OLIVE = (
         f"trained while it plays ({_OLIVE})",
         online=True,
         learning={
-            **{"simulator_calls": _CALLS, "episode_calls": _CALLS // 5, "evaluations": 0},
-            **{"epochs": 1, "candidates": 1000},
+            "simulator_calls": _CALLS,
+            "episode_calls": _CALLS // 5,
+            "candidates": 1000,
+            "epochs": 1,
+            "evaluations": 0,
         },
     ),
 )
