@@ -2,6 +2,7 @@ import functools
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.features.test_vae import MODELS, variables_of
 from vaeiw_jax import frames, models
+from vaeiw_jax.features import patches
 from vaeiw_jax.features.patch_network import PatchNetwork
 from vaeiw_jax.models import SHIPPED
 from vaeiw_jax.vae import codes
@@ -57,10 +59,10 @@ def test_it_is_the_network_up_to_rounding(name, mixed):
 def test_it_is_the_network_with_shipped_weights_up_to_rounding(game, real_screens):
     model, weights = models.load_model(SHIPPED / game)
     plain = jax.jit(lambda frames: VAE(model).apply(weights, frames, False, method="encode"))
-    patches = PatchNetwork(model, weights, SHAPE)
+    fast = PatchNetwork(model, weights, SHAPE)
     for screen in real_screens(game, 24)[::2]:
         expected = np.asarray(plain(frames.from_screens(screen[None])[..., None])[0])
-        posterior = patches.encode(screen)
+        posterior = fast.encode(screen)
         np.testing.assert_allclose(posterior, expected, rtol=2e-5, atol=2e-5 * expected.std())
         near = np.abs(expected - codes.edges(model)) < 1  # where rounding may change a feature
         assert np.abs(posterior - expected)[near].max() < 1e-4
@@ -149,3 +151,31 @@ def test_screens_of_other_sizes_are_encoded(real_screens):
     expected = network("15x15x20")(screen)
     posterior = encoder(shape=shape).encode(screen)
     np.testing.assert_allclose(posterior, expected, rtol=1e-5, atol=1e-5 * expected.std())
+
+
+def test_a_matrix_product_is_the_same_to_the_last_bit_in_tiles_for_any_cpu(monkeypatch):
+    """So that machines with and without AVX-512 come to the same atoms."""
+    rng = np.random.default_rng(0)
+    rows, taps, inputs, outputs = 100, 9, 64, 64
+    below = rng.standard_normal((50, inputs), np.float32)
+    kernel = rng.standard_normal((taps, inputs, outputs), np.float32)
+    keys = rng.integers(len(below), size=(rows, taps)).astype(np.int32)
+
+    def product(tile_rows, tile_columns):
+        monkeypatch.setattr(patches, "TILE_ROWS", tile_rows)
+        monkeypatch.setattr(patches, "TILE_COLUMNS", tile_columns)
+        tiled = kernel.reshape(taps, inputs, -1, tile_columns).transpose(2, 0, 1, 3)
+        layer = encoder()._layers[1]._replace(
+            kernel=np.ascontiguousarray(tiled),
+            bias=np.ones(outputs, np.float32),
+            keys=keys,
+            values=np.zeros((rows, outputs), np.float32),
+        )
+        convolve = numba.njit(patches._convolve.py_func)  # compiled for this tile
+        convolve(layer, 0, rows, below, True)
+        return layer.values
+
+    narrow, wide = product(6, 16), product(12, 32)
+    np.testing.assert_array_equal(narrow, wide)
+    obvious = np.einsum("rti,tio->ro", below[keys].astype(np.float64), kernel) + 1
+    np.testing.assert_allclose(wide, obvious, rtol=1e-4, atol=1e-3)

@@ -12,11 +12,12 @@ as bit sets: one word per row of a grid, for no grid has more than 64 columns.
 An output depends on its patch alone, to the last bit: every row goes through the same additions in the same order.
 """
 
+import contextlib
 from typing import NamedTuple
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.extending import intrinsic
 
 from vaeiw_jax.vae.architecture import LEAK
@@ -29,8 +30,16 @@ STRIDED, INNER, OUTER, LAST = range(4)
 folded in; the addition of the residual and LeakyReLU; nothing."""
 
 
-TILE_ROWS, TILE_COLUMNS = 6, 16
-"""Matrix products are computed in tiles of this size, which fit the registers of a CPU with AVX2."""
+def _tile() -> tuple[int, int]:
+    """Rows and columns of a tile whose sums fill most of the registers: 24 of AVX-512's 32, 12 of AVX2's 16."""
+    with contextlib.suppress(RuntimeError):  # LLVM does not know the features of every CPU
+        if binding.get_host_cpu_features().get("avx512f"):
+            return 12, 32
+    return 6, 16
+
+
+TILE_ROWS, TILE_COLUMNS = _tile()
+"""Matrix products are computed in tiles of this size. It changes their speed and not their results."""
 
 
 class Layer(NamedTuple):
