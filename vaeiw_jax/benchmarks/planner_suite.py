@@ -145,7 +145,10 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
 def _on_one_core(
     compared: dict[str, dict[str, Any]], config: BenchmarkConfig, game: str, vae: str
 ) -> dict[str, Any]:
-    """Nodes per second and nodes a decision, on one core, by the settings of an episode."""
+    """Nodes per second and nodes a decision, on one core, by the settings of an episode.
+
+    All play the actions of the first: settings that came to other states would be compared by what these states cost.
+    """
     turn = max(1, config.decisions // TURNS)
     nodes: dict[str, list[int]] = {name: [] for name in compared}
     seconds: dict[str, list[float]] = {name: [] for name in compared}
@@ -155,11 +158,15 @@ def _on_one_core(
             given = {"features": f"vae:{UNIVERSAL}"} | settings
             setup = Setup(game, given.pop("features"), cores=1, settings=tuple(given.items()))
             players[name] = stack.enter_context(Player(setup))
+        actions = None
         for player in players.values():
-            player.play(config.opening, budget_nodes=OPENING_NODES)
+            opening = player.play(config.opening, budget_nodes=OPENING_NODES, actions=actions)
+            actions = opening["actions"]
         for _ in range(0, config.decisions, turn):
+            actions = None
             for name, player in players.items():
-                played = player.play(turn, budget_seconds=config.seconds)
+                played = player.play(turn, budget_seconds=config.seconds, actions=actions)
+                actions = played["actions"]
                 nodes[name] += played["nodes"]
                 seconds[name] += played["seconds"]
     return {

@@ -56,9 +56,9 @@ class Player:
         self._process.stdin.close()
         self._process.wait()
 
-    def play(self, decisions: int, **budget: float | None) -> dict[str, Any]:
+    def play(self, decisions: int, **how: Any) -> dict[str, Any]:
         """Plays on; see `_Game.play`."""
-        return self._ask("play", decisions=decisions, **budget)
+        return self._ask("play", decisions=decisions, **how)
 
     def bound(self, seconds: float) -> float:
         """Steps a second of the emulator alone, from where the player has been."""
@@ -116,18 +116,28 @@ class _Game:
         return Episode(config, self._seed, setup.emulators)
 
     def play(
-        self, decisions: int, budget_seconds: float | None = None, budget_nodes: int | None = None
+        self,
+        decisions: int,
+        budget_seconds: float | None = None,
+        budget_nodes: int | None = None,
+        actions: list[int] | None = None,
     ) -> dict[str, Any]:
         """Plays on.
 
+        Args:
+          decisions: how many.
+          budget_seconds, budget_nodes: of each.
+          actions: what to play, whatever is decided: those of another player, to come to the same states.
+
         Returns:
+          actions: those played.
           nodes: new ones, per decision.
           seconds: per decision, until the action was taken and the branch kept.
           overrun: seconds by which the choice of an action came after the budget of seconds, per decision.
           emulator, features, novelty: where the seconds went, in all.
         """
-        nodes, seconds, statistics = [], [], []
-        for _ in range(decisions):
+        played, nodes, seconds, statistics = [], [], [], []
+        for index in range(decisions):
             if self._episode.stop:
                 self._seed += 1
                 self._episode = self._start()
@@ -137,10 +147,16 @@ class _Game:
                 budget_nodes=budget_nodes,
             )
             start = time.perf_counter()
-            statistics.append(self._episode.advance().statistics)
+            decision = self._episode.planner.decide()
+            if actions is not None:
+                decision = dataclasses.replace(decision, action=actions[index])
+            self._episode.act(decision)
             seconds.append(time.perf_counter() - start)
+            played.append(decision.action)
+            statistics.append(decision.statistics)
             nodes.append(statistics[-1].new_nodes)
         return {
+            "actions": played,
             "nodes": nodes,
             "seconds": seconds,
             "overrun": [s.seconds - (budget_seconds or np.inf) for s in statistics],
