@@ -165,11 +165,15 @@ def test_a_matrix_product_is_the_same_to_the_last_bit_in_tiles_for_any_cpu(monke
         monkeypatch.setattr(patches, "TILE_ROWS", tile_rows)
         monkeypatch.setattr(patches, "TILE_COLUMNS", tile_columns)
         tiled = kernel.reshape(taps, inputs, -1, tile_columns).transpose(2, 0, 1, 3)
-        layer = encoder()._layers[1]._replace(
-            kernel=np.ascontiguousarray(tiled),
-            bias=np.ones(outputs, np.float32),
-            keys=keys,
-            values=np.zeros((rows, outputs), np.float32),
+        layer = (
+            encoder()
+            ._layers[1]
+            ._replace(
+                kernel=np.ascontiguousarray(tiled),
+                bias=np.ones(outputs, np.float32),
+                keys=keys,
+                values=np.zeros((rows, outputs), np.float32),
+            )
         )
         convolve = numba.njit(patches._convolve.py_func)  # compiled for this tile
         convolve(layer, 0, rows, below, True)
