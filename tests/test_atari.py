@@ -147,29 +147,32 @@ def test_a_start_depends_on_its_seed_alone(game):
         assert walk(simulator, again, seed=3, steps=10) == expected
 
 
-@pytest.mark.parametrize("game", ["Pong", "Qbert", "Freeway"])
-def test_an_action_is_held_as_the_emulators_own_frame_skip_holds_it(game):
+@pytest.mark.parametrize("game", ["Pong", "Qbert", "Freeway", "Seaquest"])
+def test_an_action_is_held_for_all_its_frames_or_until_the_game_is_over(game):
     simulator, snapshot = start(game)
     emulator = ale_py.ALEInterface()
     emulator.setInt("random_seed", 0)
     emulator.setFloat("repeat_action_probability", 0.0)
-    emulator.setInt("frame_skip", 15)
+    emulator.setInt("frame_skip", 1)
     emulator.loadROM(ale_py.roms.get_rom_path(atari.rom_id(game)))
     power_on = emulator.cloneState()
-    emulator.act(
-        0
-    )  # in Qbert an emulator that has run before goes on one frame apart from a new one
+    emulator.act(0)  # in Qbert one that has run before goes on one frame apart from a new one
     emulator.restoreState(power_on)
     actions = emulator.getMinimalActionSet()
     rng = np.random.default_rng(0)
-    for _ in range(100):
+    for _ in range(200):
         action = int(rng.integers(len(actions)))
         after = simulator.step(snapshot, action)
         snapshot = after.snapshot
-        assert after.reward == emulator.act(actions[action])
+        reward = 0
+        for _ in range(15):
+            if not emulator.game_over():
+                reward += emulator.act(actions[action])
+        assert after.reward == reward
+        assert snapshot.state == emulator.cloneState().__getstate__()
         assert (snapshot.screen == emulator.getScreen()).all()
         assert (snapshot.ram == emulator.getRAM()).all()
-        assert after.lives == emulator.lives()
+        assert (after.lives, after.terminal) == (emulator.lives(), emulator.game_over())
 
 
 def test_a_watcher_sees_every_frame_and_changes_nothing():

@@ -105,25 +105,14 @@ class Atari:
 
     def __init__(self, config: AtariConfig):
         self.config = config
-        self._emulator = ale_py.ALEInterface()
-        self._emulator.setInt("random_seed", 0)
-        self._emulator.setFloat("repeat_action_probability", 0.0)
-        self._emulator.setInt("frame_skip", 1)
-        rom = ale_py.roms.get_rom_path(rom_id(config.game))
-        if rom is None:
-            raise UserError(
-                f"ale-py was installed without its ROM of {config.game}; reinstall ale-py"
-            )
-        self._emulator.loadROM(rom)
+        self._emulator = _load(config.game, config.frameskip)
         self._actions = (
             self._emulator.getLegalActionSet()
             if config.full_action_set
             else self._emulator.getMinimalActionSet()
         )
-        # Resetting the emulator does not always lead back to the same memory; this snapshot does.
-        self._power_on = self._snapshot()
-        # Restoring a state into an emulator that has never run a frame leads one frame astray (Qbert, Tetris).
-        self._emulator.act(NOOP)
+        self._power_on = _power_on(config.game)
+        self._emulator.act(NOOP)  # see `_load`
         self._current = b""
 
     @property
@@ -145,20 +134,21 @@ class Atari:
             return self._start_after_actions(rng)
         if not self.config.noop_max:
             return self._power_on
-        self._emulator.restoreState(ale_py.ALEState(self._power_on.state))
+        emulator = self._frame_by_frame
+        emulator.restoreState(ale_py.ALEState(self._power_on.state))
         for _ in range(rng.integers(self.config.noop_max, endpoint=True)):
-            self._emulator.act(NOOP)
-        return self._snapshot()
+            emulator.act(NOOP)
+        return _snapshot(emulator)
 
     def _start_after_actions(self, rng: np.random.Generator) -> Snapshot:
         """The state after some idle actions, or one random one; the first of all if the game ended meanwhile."""
         number = int(rng.integers(self.config.noop_actions))
         action = NOOP if number else self._actions[rng.integers(len(self._actions))]
+        self._current = b""
         self._emulator.restoreState(ale_py.ALEState(self._power_on.state))
-        for _ in range(max(1, number) * self.config.frameskip):
-            if not self._emulator.game_over():
-                self._emulator.act(action)
-        snapshot = self._snapshot()
+        for _ in range(max(1, number)):
+            self._emulator.act(action)
+        snapshot = _snapshot(self._emulator)
         return self._power_on if snapshot.terminal else snapshot
 
     def step(
@@ -171,17 +161,34 @@ class Atari:
 
         `watch`, if given, is shown every emulated frame as uint8[height, width, 3].
         """
+        if watch is not None:
+            return self._watched_step(snapshot, action, watch)
         if snapshot.state != self._current:  # else the emulator stands there already
             self._emulator.restoreState(ale_py.ALEState(snapshot.state))
-        reward = 0
-        for _ in range(self.config.frameskip):
-            if self._emulator.game_over():
-                break
-            reward += self._emulator.act(self._actions[action])
-            if watch:
-                watch(self._emulator.getScreenRGB())
-        after = self._snapshot()
+        reward = self._emulator.act(self._actions[action])
+        after = _snapshot(self._emulator)
+        self._current = after.state
         return Transition(after, float(reward), after.lives, after.terminal)
+
+    def _watched_step(
+        self, snapshot: Snapshot, action: int, watch: Callable[[np.ndarray], None]
+    ) -> Transition:
+        emulator, reward = self._frame_by_frame, 0
+        emulator.restoreState(ale_py.ALEState(snapshot.state))
+        for _ in range(self.config.frameskip):
+            if emulator.game_over():
+                break
+            reward += emulator.act(self._actions[action])
+            watch(emulator.getScreenRGB())
+        after = _snapshot(emulator)
+        return Transition(after, float(reward), after.lives, after.terminal)
+
+    @functools.cached_property
+    def _frame_by_frame(self) -> ale_py.ALEInterface:
+        """An emulator that does not skip frames, for what happens within an action."""
+        emulator = _load(self.config.game, frameskip=1)
+        emulator.act(NOOP)
+        return emulator
 
     def bare_rate(
         self, snapshots: Sequence[Snapshot], seconds: float, rng: np.random.Generator
@@ -190,14 +197,12 @@ class Atari:
 
         That is the most any planner with one emulator can generate. Steps are random ones from the given snapshots.
         """
-        emulator, frameskip = self._emulator, self.config.frameskip
+        emulator = self._emulator
         states = [ale_py.ALEState(snapshot.state) for snapshot in snapshots]
         steps, start = 0, time.perf_counter()
         while time.perf_counter() - start < seconds:
             emulator.restoreState(states[rng.integers(len(states))])
-            action = self._actions[rng.integers(len(self._actions))]
-            for _ in range(frameskip):
-                emulator.act(action)
+            emulator.act(self._actions[rng.integers(len(self._actions))])
             emulator.cloneState()
             emulator.getScreen()
             steps += 1
@@ -205,17 +210,41 @@ class Atari:
         self._current = b""  # the emulator stands elsewhere now
         return rate
 
-    def _snapshot(self) -> Snapshot:
-        emulator = self._emulator
-        self._current = cast(bytes, emulator.cloneState().__getstate__())
-        return Snapshot(
-            state=self._current,
-            screen=emulator.getScreen(),
-            ram=emulator.getRAM(),
-            lives=emulator.lives(),
-            frame=emulator.getEpisodeFrameNumber(),
-            terminal=emulator.game_over(),
-        )
+
+def _load(game: str, frameskip: int) -> ale_py.ALEInterface:
+    """An emulator with the game loaded, which holds every action for `frameskip` frames.
+
+    It must act once before a state is restored: one that has never run a frame is led astray (Qbert, Tetris).
+    """
+    emulator = ale_py.ALEInterface()
+    emulator.setInt("random_seed", 0)
+    emulator.setFloat("repeat_action_probability", 0.0)
+    emulator.setInt("frame_skip", frameskip)
+    rom = ale_py.roms.get_rom_path(rom_id(game))
+    if rom is None:
+        raise UserError(f"ale-py was installed without its ROM of {game}; reinstall ale-py")
+    emulator.loadROM(rom)
+    return emulator
+
+
+@functools.cache
+def _power_on(game: str) -> Snapshot:
+    """The first state of a game; resetting an emulator does not always lead back to the same memory.
+
+    Some games are begun by pressing buttons, which skipping frames would delay (Berzerk, DoubleDunk).
+    """
+    return _snapshot(_load(game, frameskip=1))
+
+
+def _snapshot(emulator: ale_py.ALEInterface) -> Snapshot:
+    return Snapshot(
+        state=cast(bytes, emulator.cloneState().__getstate__()),
+        screen=emulator.getScreen(),
+        ram=emulator.getRAM(),
+        lives=emulator.lives(),
+        frame=emulator.getEpisodeFrameNumber(),
+        terminal=emulator.game_over(),
+    )
 
 
 def pack(snapshots: Sequence[Snapshot]) -> dict[str, np.ndarray]:

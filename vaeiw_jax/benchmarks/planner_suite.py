@@ -147,7 +147,8 @@ def _on_one_core(
 ) -> dict[str, Any]:
     """Nodes per second and nodes a decision, on one core, by the settings of an episode.
 
-    All play the actions of the first: settings that came to other states would be compared by what these states cost.
+    All play the actions that one more player chooses, whose searches are short: settings that came to states of their
+    own would be compared by what these states cost, and by how much of them is remembered.
     """
     turn = max(1, config.decisions // TURNS)
     nodes: dict[str, list[int]] = {name: [] for name in compared}
@@ -158,17 +159,16 @@ def _on_one_core(
             given = {"features": f"vae:{UNIVERSAL}"} | settings
             setup = Setup(game, given.pop("features"), cores=1, settings=tuple(given.items()))
             players[name] = stack.enter_context(Player(setup))
-        actions = None
+        guide = stack.enter_context(Player(Setup(game, "bprost", cores=1)))
+        actions = guide.play(config.opening, budget_nodes=OPENING_NODES)["actions"]
         for player in players.values():
-            opening = player.play(config.opening, budget_nodes=OPENING_NODES, actions=actions)
-            actions = opening["actions"]
+            player.play(config.opening, budget_nodes=OPENING_NODES, actions=actions)
         for _ in range(0, config.decisions, turn):
-            actions = None
+            actions = guide.play(turn, budget_nodes=OPENING_NODES)["actions"]
             for name, player in players.items():
                 played = player.play(turn, budget_seconds=config.seconds, actions=actions)
-                actions = played["actions"]
                 nodes[name] += played["nodes"]
-                seconds[name] += played["seconds"]
+                seconds[name] += played["planning"]
     return {
         "rates": {name: float(sum(nodes[name]) / sum(seconds[name])) for name in nodes},
         "nodes_a_decision": {name: float(np.mean(nodes[name])) for name in nodes},

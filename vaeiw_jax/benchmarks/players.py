@@ -133,6 +133,7 @@ class _Game:
           actions: those played.
           nodes: new ones, per decision.
           seconds: per decision, until the action was taken and the branch kept.
+          planning: seconds per decision, until the action was chosen.
           overrun: seconds by which the choice of an action came after the budget of seconds, per decision.
           emulator, features, novelty: where the seconds went, in all.
         """
@@ -159,6 +160,7 @@ class _Game:
             "actions": played,
             "nodes": nodes,
             "seconds": seconds,
+            "planning": [s.seconds for s in statistics],
             "overrun": [s.seconds - (budget_seconds or np.inf) for s in statistics],
             "emulator": sum(s.emulator_seconds for s in statistics),
             "features": sum(s.features_seconds for s in statistics),
