@@ -139,6 +139,11 @@ SYMBOLS = (
         "unusual bits, widened",
         **{"literals": "unusual", "changes": True, "widen": True},
     ),
+    _of_symbols(
+        "symbols_true_longest_top_two",
+        "true bits, longest ties, top-two Thompson",
+        **{"zero_ties": "longest", "action_choice": "top_two"},
+    ),
     _of_symbols("symbols_noise_longest", "noise, longest ties", noise=True, zero_ties="longest"),
     _of_symbols(
         "symbols_noise_longest_top_two",
@@ -410,6 +415,8 @@ _ALL = (
         SEARCHES,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
+        # The one that was furthest ahead after three runs, and what it is compared with, have seeds it was not chosen by.
+        more_runs={"searches_uniform": 6, "searches_top_two_longest": 6},
         budget_is_the_point=True,
     ),
     Experiment(
