@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from vaeiw_jax.benchmarks import players
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
+from vaeiw_jax.benchmarks.players import Setup
 from vaeiw_jax.errors import UserError
 
 TINY = (
@@ -41,6 +43,18 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, tm
     assert set(encoders["xla"]) == {"1", "2", "4", "8", "16"}
     assert "| VAE-IW, one emulator, of the emulator bound | 0.60 | 0.95 |" in done.stdout
     assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_settings_are_compared_on_the_same_states():
+    guide, player = (
+        players._Game(Setup("Breakout", "ram")),
+        players._Game(Setup("Breakout", "basic")),
+    )
+    actions = guide.play(8, budget_nodes=5)["actions"]
+    played = player.play(8, budget_nodes=9, actions=actions)
+    assert played["actions"] == actions
+    assert played["nodes"] == [9] * 8
+    assert player._episode.snapshot.state == guide._episode.snapshot.state
 
 
 def test_what_was_measured_is_not_measured_again_unless_asked_for(tmp_path):
