@@ -415,7 +415,7 @@ _ALL = (
         SEARCHES,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
-        # The one that was furthest ahead after three runs, and what it is compared with, have seeds it was not chosen by.
+        # The search that was furthest ahead after three runs, and the paper's, have seeds it was not chosen by as well.
         more_runs={"searches_uniform": 6, "searches_top_two_longest": 6},
         budget_is_the_point=True,
     ),
