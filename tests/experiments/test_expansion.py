@@ -37,8 +37,8 @@ def numbers(experiment, **settings):
         ("budget_curve", (55, 55, 55 * 5 * 2 * 8)),
         ("random", (0, 0, 55 * 10)),
         ("table", (0, 0, 55 * 3 * 4)),
-        ("symbols", (0, 0, 14 * 3 * 13)),
-        ("searches", (0, 0, 14 * 3 * 12)),
+        ("symbols", (0, 0, 14 * 3 * 14)),
+        ("searches", (0, 0, 14 * (3 * 12 + 3 * 2))),  # two of its methods have six runs
         ("olive", (2, 2, 2 * 5 * 3)),
     ],
 )
