@@ -5,9 +5,10 @@ from pathlib import Path
 
 from vaeiw_jax import durable
 from vaeiw_jax.configs import settings
+from vaeiw_jax.experiments import online
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim
 from vaeiw_jax.experiments.expansion import expand
-from vaeiw_jax.experiments.jobs import PLAY, TRAIN
+from vaeiw_jax.experiments.jobs import ONLINE, PLAY, TRAIN
 from vaeiw_jax.provenance import host
 
 Score = Callable[[str, str, int], float | None]
@@ -29,6 +30,11 @@ def write(
         if job.kind == TRAIN:
             made = {"game": job.game, "model": "ab" * 32, "steps": steps, "validation": None}
             durable.write_json(job.record, made | {"config": settings(job.config)})
+        elif job.kind == ONLINE:
+            line = dict.fromkeys(online.COLUMNS, 1) | {"features": "bprost", "stop": "game_over"}
+            curve = [line, line | {"round": 2, "simulator_calls": 2}]
+            learned = {"game": job.game, "curve": curve, "config": settings(job.config)}
+            durable.write_json(job.record, learned)
         elif job.kind != PLAY:
             collected = {"game": job.game, "screens": 15_000, "config": settings(job.config)}
             durable.write_json(job.record, collected)

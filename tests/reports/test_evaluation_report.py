@@ -200,3 +200,14 @@ def test_the_page_fits_the_window_and_holds_its_pictures(page, tab, window):
     assert min(widths) > 100
     assert tab.requested() == [page.as_uri()]
     assert tab.complaints() == []
+
+
+def test_learning_while_playing_is_told_by_its_curve_game_by_game(tmp_path):
+    fabricated.write(tmp_path, EvaluationConfig("olive", runs=2), lambda method, game, seed: 10)
+    evaluation_report.write(EvaluationResults.of_workdir(tmp_path), tmp_path / "report")
+    figures = tmp_path / "report/figures"
+    told = (tmp_path / "report/report.md").read_text()
+    for game in ("Breakout", "MsPacman"):
+        assert (figures / f"olive_online-{game}.png").read_bytes().startswith(b"\x89PNG")
+        assert f"![{game}, trained while it plays (Ayton and Asai, 2022). Against simulator" in told
+    assert not list(figures.glob("olive_offline*"))

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from vaeiw_jax.experiments import results_table, status
 from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
-from vaeiw_jax.experiments.jobs import PLAY, TRAIN, Job
+from vaeiw_jax.experiments.jobs import ONLINE, PLAY, TRAIN, Job
 from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.playing.episodes import EpisodeConfig
 
@@ -73,6 +73,8 @@ class EvaluationResults:
     played: list[Played]
     trained: dict[str, Trained]
     """By the job's name."""
+    learned: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The curves of learning while playing, by the job's name; `online.COLUMNS` tells what a line has."""
 
     @classmethod
     def of_workdir(cls, workdir: Path) -> "EvaluationResults":
@@ -80,13 +82,15 @@ class EvaluationResults:
         now = status.of_jobs(expand(config, workdir, store))
         done = {
             kind: [job for job in now.jobs if job.kind == kind and job.name in now.done]
-            for kind in (PLAY, TRAIN)
+            for kind in (PLAY, TRAIN, ONLINE)
         }
         trained = {
             job.name: Trained(job.game, job.directory, durable.read_json(job.record), _host(job))
             for job in done[TRAIN]
         }
-        return cls(workdir, config, store, now, [_played(job) for job in done[PLAY]], trained)
+        learned = {job.name: durable.read_json(job.record)["curve"] for job in done[ONLINE]}
+        played = [_played(job) for job in done[PLAY]]
+        return cls(workdir, config, store, now, played, trained, learned)
 
     @classmethod
     def published(
@@ -142,6 +146,10 @@ class EvaluationResults:
         if run.job.needs:
             return self.trained.get(run.job.needs[0])
         return _shipped(run.record["config"]["features"])
+
+    def curve_of(self, run: Played) -> list[dict[str, Any]] | None:
+        """How the VAE learned that a run was played with, if it did while it played."""
+        return self.learned.get(run.job.needs[0]) if run.job.needs else None
 
     def of(self, experiment: Experiment) -> "ExperimentResults":
         return ExperimentResults(self, experiment)

@@ -22,6 +22,7 @@ from vaeiw_jax.reports import (
     charts,
     evaluation_charts,
     evaluation_summary,
+    online_report,
     score_tables,
     training_progress,
 )
@@ -96,7 +97,22 @@ def _section(results: ExperimentResults, compare: bool) -> Section:
         evaluation_summary.costs_table(results),
     )
     tables = [score_tables.shown(scores), *(table for table in others if table.rows)]
-    return Section(results.experiment, scores, tables, evaluation_charts.draw(results, compare))
+    drawn = [*evaluation_charts.draw(results, compare), *_curves(results)]
+    return Section(results.experiment, scores, tables, drawn)
+
+
+def _curves(results: ExperimentResults) -> list[Chart]:
+    """Of the VAEs that learned while they played, one for each game."""
+    drawn = []
+    for method in results.experiment.methods:
+        for game in results.experiment.games:
+            runs = results.runs(method.name, game)
+            curve = results.evaluation.curve_of(runs[0]) if runs else None
+            if curve is not None:
+                axes = online_report.draw(curve, [run.record for run in runs])
+                caption = f"{game}, {method.title}. {online_report.CAPTION}"
+                drawn.append(Chart(f"{method.name}-{game}", caption, axes))
+    return drawn
 
 
 def warnings(results: EvaluationResults) -> list[str]:

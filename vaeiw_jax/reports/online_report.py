@@ -28,7 +28,7 @@ def write(
       evaluation: games played with the last VAE, if it has come to that.
       workdir: where the learning is, and the page and the picture go.
     """
-    curve = Chart("curve", _CAPTION, draw(lines, evaluation))
+    curve = Chart("curve", CAPTION, draw(lines, evaluation))
     trained = [line for line in lines if line["model"]]
     last = workdir / "rounds" / str(trained[-1]["round"]) / "vae" if trained else None
     page = render(
@@ -52,7 +52,7 @@ def summary(evaluation: Sequence[dict[str, Any]]) -> str:
     return pipeline_report.summary(scores) if scores else "no games were asked for"
 
 
-_CAPTION = (
+CAPTION = (
     "Against simulator calls, a dot for each game. Score: of the games learned from and, at the end, of those played "
     "with the last VAE. Misfit: how badly the model that played explains the new screens of its game, and those of "
     "them that were added, before it is trained on them. Reconstruction: of validation frames after training, above "
