@@ -111,7 +111,12 @@ class Atari:
             if config.full_action_set
             else self._emulator.getMinimalActionSet()
         )
-        self._power_on = _power_on(config.game)
+        # Resetting the emulator does not always lead back to the same memory; this snapshot does.
+        self._power_on = _snapshot(self._emulator)
+        if (
+            self._power_on.frame > 0
+        ):  # buttons began the game, and were held too long (Berzerk, DoubleDunk)
+            self._power_on = _snapshot(_load(config.game, frameskip=1))
         self._emulator.act(NOOP)  # see `_load`
         self._current = b""
 
@@ -225,15 +230,6 @@ def _load(game: str, frameskip: int) -> ale_py.ALEInterface:
         raise UserError(f"ale-py was installed without its ROM of {game}; reinstall ale-py")
     emulator.loadROM(rom)
     return emulator
-
-
-@functools.cache
-def _power_on(game: str) -> Snapshot:
-    """The first state of a game; resetting an emulator does not always lead back to the same memory.
-
-    Some games are begun by pressing buttons, which skipping frames would delay (Berzerk, DoubleDunk).
-    """
-    return _snapshot(_load(game, frameskip=1))
 
 
 def _snapshot(emulator: ale_py.ALEInterface) -> Snapshot:

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from vaeiw_jax.benchmarks import players
+from vaeiw_jax.benchmarks import planner_suite, players
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.benchmarks.players import Setup
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.playing.episodes import EpisodeConfig
 
 TINY = (
     "--games=Pong",
@@ -19,7 +20,7 @@ TINY = (
     "--memory_decisions=4",
     "--memory_nodes=2",
     "--in_flight=1",
-    "--parts=rates,searches,bprost,growth,memory,start",  # symbols are measured as searches are
+    "--parts=rates,bprost,growth,memory,start",
 )
 
 
@@ -29,8 +30,7 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, tm
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "benchmark.json").read_text())
     planner = results["planner"]
-    assert set(planner) == {"rates", "searches", "bprost", "growth", "memory", "start"}
-    assert all(rate > 0 for rate in planner["searches"]["Pong"]["rates"].values())
+    assert set(planner) == {"rates", "bprost", "growth", "memory", "start"}
     rates = planner["rates"]["Pong"]
     assert len(rates["rates"]) == 5
     assert all(rate > 0 for rate in rates["rates"].values())
@@ -43,6 +43,20 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, tm
     assert set(encoders["xla"]) == {"1", "2", "4", "8", "16"}
     assert "| VAE-IW, one emulator, of the emulator bound | 0.60 | 0.95 |" in done.stdout
     assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_settings_are_compared_on_one_core():
+    config = BenchmarkConfig(games="Pong", opening=1, decisions=2, seconds=0.03)
+    settings = {"RAM": {"features": "ram"}, "UCB1": {"features": "ram", "action_choice": "ucb1"}}
+    measured = planner_suite._on_one_core(settings, config, "Pong", "vae")
+    assert set(measured["rates"]) == set(measured["nodes_a_decision"]) == {"RAM", "UCB1"}
+    assert all(rate > 0 for rate in measured["rates"].values())
+
+
+@pytest.mark.parametrize("part", planner_suite.ON_ONE_CORE)
+def test_what_is_compared_are_settings_of_an_episode(part):
+    for settings in planner_suite.ON_ONE_CORE[part].values():
+        EpisodeConfig.of("Pong", **{"features": "vae:universal"} | settings)
 
 
 def test_settings_are_compared_on_the_same_states():
