@@ -11,7 +11,7 @@ for flag in "$@"; do
 done
 WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart-$GAME}
 python -m vaeiw_jax.features # compiles what is not compiled yet, so that the game does not wait for it
-python -m launch.play --game="$GAME" --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
+python -m launch.play --game="$GAME" --protocol=recommended --max_actions=100 --video --profile --workdir="$WORKDIR" "$@"
 case "$*" in
 *--features=*) PAGE="none: it tells of learned features" ;;
 *)
@@ -28,7 +28,7 @@ cat <<NEXT
 
 Try next:
   source ${VAEIW_VENV:-.venv}/bin/activate
-  python -m launch.play --game=$GAME --runs=3 --workdir=runs/$GAME                     # whole games
+  python -m launch.play --game=$GAME --protocol=recommended --runs=3                   # whole games
   python -m launch.play --game=Pong --features=bprost --planner=iw --max_actions=300   # another game, features, planner
   python -m launch.pipeline --game=$GAME --preset=laptop                               # learn from this game's screens
 NEXT

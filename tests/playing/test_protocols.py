@@ -53,6 +53,14 @@ def test_a_protocol_leaves_out_what_would_change_nothing_or_is_replaced(given, l
     assert mine == plain | expected | given
 
 
+def test_what_is_recommended_of_a_search_is_left_out_where_it_changes_nothing():
+    random = {"planner": "random"}
+    assert episode_config("recommended", **random) == episode_config("vae_iw", **random)
+    breadth_first = episode_config("recommended", planner="iw", features="ram").planner
+    assert (breadth_first.action_choice, breadth_first.rules.zero_ties) == ("uniform", "longest")
+    assert episode_config("recommended", action_choice="ucb1").planner.action_choice == "ucb1"
+
+
 @pytest.mark.parametrize(("frameskip", "repeats"), [(15, 2), (5, 6), (45, 0)])
 def test_repeated_screens_are_followed_for_thirty_frames(frameskip, repeats):
     config = episode_config("rollout_iw", frameskip=frameskip)
@@ -64,6 +72,7 @@ def test_repeated_screens_are_followed_for_thirty_frames(frameskip, repeats):
     [
         ("rollout_iw", {}),
         ("rollout_iw", {"game": "Pong", "rollouts_in_flight": 4, "branch_actions": 2}),
+        ("recommended", {"features": "vae:universal"}),
         ("published", {"features": "ram"}),
         ("published", {"game": "Freeway", "features": "vae", "risk_averse": False}),
         ("vae_iw", {"features": "ram", "branch_actions": 3, "novelty_subtables": True}),

@@ -120,6 +120,10 @@ class EpisodeConfig:
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "vae_iw": {},  # the paper's own, which the defaults are
+    "recommended": {  # the search that was found to serve better: docs/searches.md
+        "action_choice": "top_two",
+        "zero_ties": "longest",
+    },
     "rollout_iw": {  # that of Bandres, Bonet and Geffner (AAAI 2018), whose scores the paper prints
         "features": "bprost",
         "discount": 1.0,

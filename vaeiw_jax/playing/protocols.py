@@ -46,7 +46,7 @@ def settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if not looks_ahead:
         _leave_out(settings, [rule.name for rule in dataclasses.fields(Rules)])
     if planner != "rollout_iw":
-        _leave_out(settings, OF_ROLLOUTS)
+        _leave_out(settings, [*OF_ROLLOUTS, "action_choice"])
     if "follow_repeats" in settings and "frameskip" in given:
         settings["follow_repeats"] = REPEATED_FRAMES // max(1, given["frameskip"])
     return settings
