@@ -7,7 +7,7 @@ source launch/environment.sh test
 
 ruff check .
 ruff format --check .
-python -m compileall -q vaeiw_jax launch # for the many processes of the tests, where Python is told not to write it
+python -m compileall -q vaeiw_jax launch # else each process of the tests does, where Python must not write bytecode
 mypy & # while the code of features is compiled, once for all tests
 python -m vaeiw_jax.features
 wait $!

@@ -113,9 +113,8 @@ class Atari:
         )
         # Resetting the emulator does not always lead back to the same memory; this snapshot does.
         self._power_on = _snapshot(self._emulator)
-        if (
-            self._power_on.frame > 0
-        ):  # buttons began the game, and were held too long (Berzerk, DoubleDunk)
+        if self._power_on.frame > 0:
+            # Loading pressed buttons to begin the game, and held each for `frameskip` frames (Berzerk, DoubleDunk).
             self._power_on = _snapshot(_load(config.game, frameskip=1))
         self._emulator.act(NOOP)  # see `_load`
         self._current = b""

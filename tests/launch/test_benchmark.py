@@ -60,10 +60,8 @@ def test_what_is_compared_are_settings_of_an_episode(part):
 
 
 def test_settings_are_compared_on_the_same_states():
-    guide, player = (
-        players._Game(Setup("Breakout", "ram")),
-        players._Game(Setup("Breakout", "basic")),
-    )
+    guide = players._Game(Setup("Breakout", "ram"))
+    player = players._Game(Setup("Breakout", "basic"))
     actions = guide.play(8, budget_nodes=5)["actions"]
     played = player.play(8, budget_nodes=9, actions=actions)
     assert played["actions"] == actions
