@@ -1,4 +1,4 @@
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.planning import novelty
-from vaeiw_jax.planning.novelty import MAX_DEPTH, NO_KEY, NoveltyTable
+from vaeiw_jax.planning.novelty import MAX_DEPTH, NO_KEY, NoveltyTable, PairTable, novelty_table
 
 NUM_FEATURES = 12
 nodes = st.tuples(
@@ -20,43 +20,62 @@ nodes = st.tuples(
 @settings(max_examples=300, deadline=None)
 @given(decisions=st.lists(st.lists(nodes, max_size=20), max_size=5), width=st.sampled_from([1, 2]))
 def test_it_answers_as_a_dictionary_does(decisions, width):
-    table = NoveltyTable(NUM_FEATURES, width)
+    table = novelty_table(NUM_FEATURES, width)
     for decision in decisions:
         table.start_decision()
         least: dict[tuple[int, ...], int] = {}
+
+        def held(atoms, depth, least=least):
+            tuples = combinations_with_replacement(sorted(atoms), width)
+            return [t for t in tuples if least.get(t, MAX_DEPTH + 1) >= depth]
+
         for what, atoms, depth in decision:
-            tuples = list(combinations_with_replacement(sorted(atoms), width))
-            keys = table.keys(np.array(atoms, np.int32))
             if what == "admit":
-                new = [t for t in tuples if least.get(t, MAX_DEPTH + 1) > depth]
-                assert (table.admit(keys, depth) != NO_KEY) == bool(new)
+                new = held(atoms, depth + 1)
+                assert (table.admit(np.array(atoms, np.int32), depth) != NO_KEY) == bool(new)
                 least |= dict.fromkeys(new, depth)
             else:
-                held = [t for t in tuples if least.get(t, MAX_DEPTH + 1) >= depth]
-                key = table.find(keys, depth)
-                assert (key != NO_KEY) == bool(held)
-                if key != NO_KEY:
-                    assert key in keys
-                    assert table.holds(key, depth)
-            for t in tuples:
-                expected = least.get(t, MAX_DEPTH + 1) >= depth
-                assert table.holds(key_of(table, t), depth) == expected
+                key = table.find(np.array(atoms, np.int32), depth)
+                assert (key != NO_KEY) == bool(held(atoms, depth))
+                assert key == NO_KEY or table.holds(key, depth)
+            for part in combinations(atoms, min(width, len(atoms))):
+                found = table.find(np.array(part, np.int32), depth)
+                assert (found != NO_KEY) == bool(held(part, depth))
 
 
-def key_of(table, t):
-    """The key of an atom, or of a pair of atoms: what both make true and neither does alone."""
-    alone = [set(table.keys(np.array([atom], np.int32)).tolist()) for atom in set(t)]
-    together = set(table.keys(np.array(sorted(set(t)), np.int32)).tolist())
-    (key,) = together.difference(*alone) if len(alone) > 1 else together
-    return key
+def test_a_key_that_was_new_holds_until_it_is_seen_above():
+    table = PairTable(NUM_FEATURES)
+    table.admit(np.array([3, 5], np.int32), 0)
+    key = table.admit(np.array([3, 5, 7], np.int32), 1)
+    assert table.holds(key, 1)
+    table.admit(np.array([5, 7], np.int32), 2)
+    assert table.holds(key, 1)
+    table.admit(np.array([3, 7, 5], np.int32), 0)
+    assert not table.holds(key, 1)
+
+
+def test_few_pairs_are_looked_at_where_a_node_is_like_one_noted_before(monkeypatch):
+    looked_at = []
+    admit_keys = PairTable._admit_keys
+    monkeypatch.setattr(
+        PairTable,
+        "_admit_keys",
+        lambda table, keys, depth: looked_at.append(len(keys)) or admit_keys(table, keys, depth),
+    )
+    table = PairTable(100)
+    table.admit(np.arange(80, dtype=np.int32), 4)
+    table.admit(np.arange(2, 82, dtype=np.int32), 5)
+    table.admit(np.arange(3, 83, dtype=np.int32), 4)
+    assert looked_at == [80 * 80, 2 * 80, 3 * 80]
 
 
 @given(st.lists(st.integers(0, 200), unique=True, max_size=30))
-def test_every_pair_has_a_key_of_its_own(atoms):
-    table = NoveltyTable(201, width=2)
-    keys = table.keys(np.array(atoms, np.int32))
-    assert len(keys) == len(set(keys.tolist())) == len(atoms) * (len(atoms) + 1) // 2
-    assert all(0 <= key < 201 * 202 // 2 for key in keys)
+def test_every_pair_has_a_key_of_its_own(numbers):
+    given = np.array(numbers, np.int32)
+    keys = PairTable(201)._pairs(given, given).reshape(len(given), len(given))
+    assert (keys == keys.T).all()
+    assert len(np.unique(keys)) == len(numbers) * (len(numbers) + 1) // 2
+    assert all(0 <= key < 201 * 202 // 2 for key in keys.flat)
 
 
 def test_starting_a_decision_touches_no_entry():
@@ -90,5 +109,5 @@ def test_the_last_decision_still_fits_an_entry():
 
 def test_pairs_of_a_large_feature_set_are_refused():
     with pytest.raises(UserError, match="at most 10,000 features"):
-        NoveltyTable(10_001, width=2)
-    NoveltyTable(10_000, width=2)
+        novelty_table(10_001, width=2)
+    novelty_table(10_000, width=2)

@@ -23,6 +23,7 @@ from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.models import UNIVERSAL, model_directory
 from vaeiw_jax.playing.emulators import default_emulators, default_rollouts_in_flight
+from vaeiw_jax.playing.episodes import PROTOCOLS
 from vaeiw_jax.playing.planned_episode import LATE_SECONDS
 
 SUITE = "planner"
@@ -37,15 +38,16 @@ BPROST, ONE_CORE = "B-PROST, one emulator", "VAE, one core"
 EARLY = 200
 """The decision from which on memory should be flat."""
 
-PAIRS = "pairs of unusual bits"
+PAIRS, HAND_MADE, RECOMMENDED = "pairs of unusual bits", "B-PROST", "recommended"
 SYMBOLS: dict[str, dict[str, Any]] = {
-    "B-PROST": {"features": "bprost"},
+    HAND_MADE: {"features": "bprost"},
+    RECOMMENDED: PROTOCOLS["recommended"],
     "true bits": {},
     "true bits, noise": {"noise": True},
     "either value, changes": {"literals": "either", "changes": True},
     PAIRS: {"literals": "unusual", "width": 2},
 }
-"""Notions of an atom that are compared on one core, by the settings of the universal VAE's features."""
+"""Notions of an atom that are compared on one core, with the universal VAE, and the protocol that is recommended."""
 
 SEARCHES: dict[str, dict[str, Any]] = {
     "uniform": {},

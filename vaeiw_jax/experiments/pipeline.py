@@ -26,7 +26,7 @@ from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job, Record
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.features.config import BACKGROUNDS, OF_LEARNED_BITS
 from vaeiw_jax.models import UNIVERSAL
-from vaeiw_jax.planning.novelty import NoveltyTable
+from vaeiw_jax.planning.novelty import novelty_table
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
@@ -90,9 +90,8 @@ def check_features(model: ModelConfig, episode: EpisodeConfig) -> None:
                 f"{name} needs Bernoulli latents, and --latent_kind={model.latent_kind}"
             )
     bits = codes.num_features(model, episode.features.quantisation_bits)
-    NoveltyTable(
-        episode.features.num_atoms(bits), episode.planner.width
-    )  # which refuses more features than fit
+    # Which refuses more features than fit.
+    novelty_table(episode.features.num_atoms(bits), episode.planner.width)
     if episode.planner.widen:
         episode.features.require_wider_notion()
 

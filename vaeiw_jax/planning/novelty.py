@@ -31,29 +31,15 @@ class Notion(NamedTuple):
 
 
 class NoveltyTable:
-    """A table from keys to depths that is emptied without being touched.
+    """A table from atoms to depths that is emptied without being touched.
 
-    A key is an atom (width 1) or an unordered pair of atoms (width 2). An entry holds the number of the decision that
-    wrote it and the depth it wrote, joined so that a later decision, and within one decision a lesser depth, is a
-    larger number: `decision * 2^15 + (2^15 - 1 - depth)`. What an earlier decision wrote is therefore smaller than
-    all this decision can write, which is to say that it counts as never seen.
-
-    For pairs, atoms are numbered in the order in which they are first met: those that ever occur are few, and their
-    pairs then lie close together in memory.
+    An entry holds the number of the decision that wrote it and the depth it wrote, joined so that a later decision, and
+    within one decision a lesser depth, is a larger number: `decision * 2^15 + (2^15 - 1 - depth)`. What an earlier
+    decision wrote is therefore smaller than all this decision can write, which is to say that it counts as never seen.
     """
 
-    def __init__(self, num_features: int, width: int = 1):
-        if width == 2 and num_features > MAX_FEATURES_OF_PAIRS:
-            raise UserError(
-                f"width 2 needs a feature set of at most {MAX_FEATURES_OF_PAIRS:,} features, and this one has "
-                f"{num_features:,}; use width 1, or the features of a VAE"
-            )
-        self.width = width
-        num_keys = num_features if width == 1 else num_features * (num_features + 1) // 2
+    def __init__(self, num_keys: int):
         self._entries = np.zeros(num_keys, np.int32)  # pages of zeros cost nothing until written
-        self._numbers = np.full(num_features if width == 2 else 0, _UNNUMBERED, np.int32)
-        self._numbered = 0
-        self._triangle = np.tri(0, dtype=np.bool_)
         self._decision = 0
         self.start_decision()
 
@@ -64,17 +50,73 @@ class NoveltyTable:
             self._decision = 0
         self._decision += 1
 
-    def keys(self, atoms: np.ndarray) -> np.ndarray:
-        """The keys a node with these atoms makes true.
+    def admit(self, atoms: np.ndarray, depth: int) -> int:
+        """Notes a new node at `depth`; returns a key never seen at that depth or above, or NO_KEY.
 
         Args:
           atoms: int32[n], in any order, without duplicates.
+          depth: of the node.
         """
-        if self.width == 1:
-            return atoms
-        numbers = np.sort(self._numbers_of(atoms))
-        row_starts = numbers * (numbers + 1) // 2  # of a lower triangle, stored row by row
-        return (row_starts[:, None] + numbers)[self._lower_triangle(len(numbers))]
+        return self._admit_keys(atoms, depth)
+
+    def find(self, atoms: np.ndarray, depth: int) -> int:
+        """A key that a node with these atoms makes true, never seen above `depth`; or NO_KEY."""
+        return self._find_key(atoms, depth)
+
+    def holds(self, key: int, depth: int) -> bool:
+        """Whether `key` was never seen above `depth`."""
+        return bool(self._entries[key] <= self._entry(depth))
+
+    def _admit_keys(self, keys: np.ndarray, depth: int) -> int:
+        entry = self._entry(depth)
+        new = keys.take(np.flatnonzero(self._entries.take(keys) < entry))
+        self._entries[new] = entry
+        return int(new[0]) if len(new) else NO_KEY
+
+    def _find_key(self, keys: np.ndarray, depth: int) -> int:
+        held = self._entries[keys] <= self._entry(depth)
+        first = int(held.argmax()) if len(held) else 0
+        return int(keys[first]) if len(held) and held[first] else NO_KEY
+
+    def _entry(self, depth: int) -> int:
+        return self._decision * _DEPTHS + MAX_DEPTH - depth
+
+
+class PairTable(NoveltyTable):
+    """The same for unordered pairs of atoms, an atom with itself among them.
+
+    Atoms are numbered in the order in which they are first met: those that ever occur are few, and their pairs then lie
+    close together in memory, in a lower triangle that is stored row by row.
+
+    Of a node's pairs, few need be looked at: those whose atoms are both in a node noted above, such as the parent, were
+    seen there.
+    """
+
+    def __init__(self, num_features: int):
+        if num_features > MAX_FEATURES_OF_PAIRS:
+            raise UserError(
+                f"width 2 needs a feature set of at most {MAX_FEATURES_OF_PAIRS:,} features, and this one has "
+                f"{num_features:,}; use width 1, or the features of a VAE"
+            )
+        self._numbers = np.full(num_features, _UNNUMBERED, np.int32)
+        self._numbered = 0
+        self._row_starts = np.cumsum(np.arange(num_features, dtype=np.int32), dtype=np.int32)
+        self._marked = np.zeros(num_features, np.bool_)
+        self._noted: dict[int, np.ndarray] = {}
+        super().__init__(num_features * (num_features + 1) // 2)
+
+    def start_decision(self) -> None:
+        super().start_decision()
+        self._noted.clear()
+
+    def admit(self, atoms: np.ndarray, depth: int) -> int:
+        numbers = self._numbers_of(atoms)
+        witness = self._admit_keys(self._pairs_not_in(numbers, (depth - 1, depth)), depth)
+        self._noted[depth] = numbers
+        return witness
+
+    def find(self, atoms: np.ndarray, depth: int) -> int:
+        return self._find_key(self._pairs_not_in(self._numbers_of(atoms), (depth - 1,)), depth)
 
     def _numbers_of(self, atoms: np.ndarray) -> np.ndarray:
         """int32[n]: the numbers of atoms, which those that were never met are given now."""
@@ -86,31 +128,26 @@ class NoveltyTable:
             numbers = self._numbers[atoms]
         return numbers
 
-    def _lower_triangle(self, size: int) -> np.ndarray:
-        """bool[size, size], true on the diagonal and below."""
-        if size > len(self._triangle):
-            self._triangle = np.tri(size, dtype=np.bool_)
-        return self._triangle[:size, :size]
+    def _pairs_not_in(self, numbers: np.ndarray, depths: Sequence[int]) -> np.ndarray:
+        """The keys of all pairs but those of the last node noted at the first of these depths that has one."""
+        noted = [self._noted[depth] for depth in depths if depth in self._noted]
+        if not noted:
+            return self._pairs(numbers, numbers)
+        self._marked[noted[0]] = True
+        seen = self._marked[numbers]
+        self._marked[noted[0]] = False
+        return self._pairs(numbers[~seen], numbers)
 
-    def admit(self, keys: np.ndarray, depth: int) -> int:
-        """Notes a new node at `depth`; returns a key never seen at that depth or above, or NO_KEY."""
-        entry = self._entry(depth)
-        new = keys.take(np.flatnonzero(self._entries.take(keys) < entry))
-        self._entries[new] = entry
-        return int(new[0]) if len(new) else NO_KEY
+    def _pairs(self, numbers: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """The keys of the pairs of one of `numbers` and one of `others`; some of them twice."""
+        rows = self._row_starts[numbers][:, None] + others
+        columns = numbers[:, None] + self._row_starts[others]
+        return np.maximum(rows, columns, out=rows).ravel()  # the key has the larger number's row
 
-    def find(self, keys: np.ndarray, depth: int) -> int:
-        """A key never seen above `depth`, or NO_KEY."""
-        held = self._entries[keys] <= self._entry(depth)
-        first = int(held.argmax()) if len(held) else 0
-        return int(keys[first]) if len(held) and held[first] else NO_KEY
 
-    def holds(self, key: int, depth: int) -> bool:
-        """Whether `key` was never seen above `depth`."""
-        return bool(self._entries[key] <= self._entry(depth))
-
-    def _entry(self, depth: int) -> int:
-        return self._decision * _DEPTHS + MAX_DEPTH - depth
+def novelty_table(num_features: int, width: int) -> NoveltyTable:
+    """A table of atoms (width 1), or of pairs of atoms (width 2)."""
+    return NoveltyTable(num_features) if width == 1 else PairTable(num_features)
 
 
 NO_REWARD_GROUP = 0
@@ -136,7 +173,7 @@ class Novelty:
         self.notions = notions
         self.level = 0
         self._tables = {
-            (level, NO_REWARD_GROUP): NoveltyTable(*notion) for level, notion in enumerate(notions)
+            (level, NO_REWARD_GROUP): novelty_table(*notion) for level, notion in enumerate(notions)
         }
 
     def start_decision(self) -> None:
@@ -161,11 +198,9 @@ class Novelty:
         """Of the notion in use, for one of the groups that states are compared within."""
         key = self.level, group
         if key not in self._tables:
-            self._tables[key] = NoveltyTable(*self.notions[self.level])
+            self._tables[key] = novelty_table(*self.notions[self.level])
         return self._tables[key]
 
-    def keys(self, atoms: np.ndarray) -> np.ndarray:
-        """The keys, in the table, that a node with these atoms makes true."""
-        if len(self.notions) > 1:
-            atoms = atoms[atoms < self.notions[self.level].limit]
-        return self.table().keys(atoms)
+    def counting(self, atoms: np.ndarray) -> np.ndarray:
+        """Those of the atoms that count by the notion in use."""
+        return atoms[atoms < self.notions[self.level].limit] if len(self.notions) > 1 else atoms

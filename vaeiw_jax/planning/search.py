@@ -192,7 +192,7 @@ class Search:
             return True
         atoms = self._atoms_of(node)
         before = self._clock()
-        witness = table.find(self.novelty.keys(atoms), depth)
+        witness = table.find(self.novelty.counting(atoms), depth)
         self._novelty_seconds += self._clock() - before
         self.tree.witness[node] = witness
         return witness != NO_KEY
@@ -237,7 +237,7 @@ class Search:
         if self.tree.terminal[node] and not self.config.rules.terminals_write:
             return False
         before = self._clock()
-        witness = self._table(node).admit(self.novelty.keys(atoms), depth)
+        witness = self._table(node).admit(self.novelty.counting(atoms), depth)
         self._novelty_seconds += self._clock() - before
         self.tree.witness[node] = witness
         return witness != NO_KEY

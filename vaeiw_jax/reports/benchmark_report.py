@@ -104,6 +104,12 @@ def _planner_rows(measurements: Measurements) -> list[tuple[str, str, str, str]]
         pairs = [each["nodes_a_decision"][planner_suite.PAIRS] for each in symbols.values()]
         what = f"{planner_suite.PAIRS} on one core, nodes in {seconds:g} s, the median game"
         rows.append((what, "150", "", f"{np.median(pairs):.0f}"))
+        shares = (
+            each["rates"][planner_suite.RECOMMENDED] / each["rates"][planner_suite.HAND_MADE]
+            for each in symbols.values()
+        )
+        what = "the recommended protocol on one core, nodes/s, of those with B-PROST"
+        rows.append((what, "0.95", "1.1", f"{geometric_mean(shares):.2f}"))
     if bprost := measurements.of(planner_suite.SUITE, "bprost"):
         mean = geometric_mean(each["milliseconds"] for each in bprost.values())
         rows.append(("B-PROST atoms of a new screen", "1.5 ms", "0.5 ms", f"{mean:.2f} ms"))
