@@ -90,7 +90,7 @@ def check_features(model: ModelConfig, episode: EpisodeConfig) -> None:
                 f"{name} needs Bernoulli latents, and --latent_kind={model.latent_kind}"
             )
     bits = codes.num_features(model, episode.features.quantisation_bits)
-    # Which refuses more features than fit.
+    # Refuses more features than a table of pairs has room for.
     novelty_table(episode.features.num_atoms(bits), episode.planner.width)
     if episode.planner.widen:
         episode.features.require_wider_notion()
