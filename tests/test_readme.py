@@ -20,3 +20,13 @@ def test_what_else_the_readme_shows_runs():
             [sys.executable, "-c", block], capture_output=True, text=True, cwd=ROOT
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_flags_that_playing_is_explained_by_exist():
+    text = (ROOT / "docs" / "playing.md").read_text()
+    command = [sys.executable, "-m", "launch.play", "--helpfull"]
+    known = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+    named = set(re.findall(r"--(\w+)", text)) - {"help"}
+    listed = set(re.findall(r"^ +--(?:\[no\])?(\w+):", known, re.MULTILINE))
+    assert {flag for flag in named if flag not in listed | {f"no{name}" for name in listed}} == set()
+    assert len(named) > 30
