@@ -28,5 +28,7 @@ def test_the_flags_that_playing_is_explained_by_exist():
     known = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
     named = set(re.findall(r"--(\w+)", text)) - {"help"}
     listed = set(re.findall(r"^ +--(?:\[no\])?(\w+):", known, re.MULTILINE))
-    assert {flag for flag in named if flag not in listed | {f"no{name}" for name in listed}} == set()
+    assert {
+        flag for flag in named if flag not in listed | {f"no{name}" for name in listed}
+    } == set()
     assert len(named) > 30
