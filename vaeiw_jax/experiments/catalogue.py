@@ -7,6 +7,7 @@ from typing import Any
 
 from vaeiw_jax.errors import unknown
 from vaeiw_jax.experiments import paper
+from vaeiw_jax.playing.episodes import PROTOCOLS
 from vaeiw_jax.vae.config import ModelConfig
 
 
@@ -74,6 +75,9 @@ ROLLOUT_IW_32S = ROLLOUT_IW.with_settings(
 )
 ROLLOUT_IW_RAM_RA = _method("rollout_iw_ram_ra", "RA RolloutIW RAM", features="ram")
 VAE_IW_RA = _method("vae_iw_ra", "RA VAE-IW", DISCRETE)
+VAE_IW_RECOMMENDED_RA = VAE_IW_RA.with_settings(
+    "vae_iw_recommended_ra", "RA VAE-IW, recommended", **PROTOCOLS["recommended"]
+)
 VAE_IW = _method("vae_iw", "VAE-IW", DISCRETE, risk_averse=False)
 VAE_IW_32S = VAE_IW.with_settings("vae_iw_32s", "VAE-IW, 32 s", budget_seconds=32.0)
 VAE_IW_32S_RA = VAE_IW_RA.with_settings("vae_iw_32s_ra", "RA VAE-IW, 32 s", budget_seconds=32.0)
@@ -110,6 +114,11 @@ TABLE_METHODS = (
     _in_the_table("rollout_iw_bprost", "RolloutIW B-PROST"),
     _in_the_table("rollout_iw_ram", "RolloutIW RAM", features="ram"),
     _in_the_table("vae_iw_universal", "VAE-IW", features="vae:universal"),
+    _in_the_table(
+        "vae_iw_recommended",
+        "VAE-IW, recommended",
+        **{"features": "vae:universal"} | PROTOCOLS["recommended"],
+    ),
 )
 """Of the results that come with the project."""
 
@@ -318,7 +327,7 @@ _ALL = (
     Experiment(
         "features",
         "RolloutIW with B-PROST and VAE-IW: the same planner with hand-made and learned features",
-        (ROLLOUT_IW_RA, VAE_IW_RA),
+        (ROLLOUT_IW_RA, VAE_IW_RA, VAE_IW_RECOMMENDED_RA),
         GAMES_55,
         runs=MAIN_RUNS,
         paper_table="main_0.5s",
