@@ -251,7 +251,7 @@ class EvaluationConfig:
             methods=methods,
             games=experiment.games if games is None else tuple(games),
             runs=self.runs or experiment.runs,
-            more_runs={} if self.runs else experiment.more_runs,
+            runs_by_method={} if self.runs else experiment.runs_by_method,
         )
 
     def _custom(self) -> tuple[Method, ...]:
