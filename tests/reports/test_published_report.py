@@ -60,7 +60,7 @@ def results(directory: Path) -> EvaluationResults:
 
 def test_the_page_has_hand_worked_numbers(results, directory):
     page = published_report.write(results, directory).read_text()
-    assert "36 of 36 runs, in 3 games" in page
+    assert "36 of 45 runs, in 3 games" in page
     assert (directory / "scores.png").stat().st_size > 10_000
     # VAE-IW wins Pong, loses Breakout and ties in Freeway against B-PROST.
     row = next(
@@ -83,6 +83,15 @@ def test_the_section_says_who_is_best_and_by_how_much(results):
     assert "| RolloutIW B-PROST | 1 |" in section
     assert "| RolloutIW RAM | 1 |" in section
     assert "1 of 3 games won, 1 tied, 1 lost: 50%, with 95% confidence" in section
+
+
+def test_a_method_without_runs_is_named_and_left_out(results, directory):
+    for text in (
+        published_report.write(results, directory).read_text(),
+        published_report.section(results),
+    ):
+        assert "Without runs so far: VAE-IW, recommended." in text
+        assert "| VAE-IW, recommended |" not in text
 
 
 def test_a_readme_has_its_section_replaced_and_the_rest_left_alone(results, tmp_path):

@@ -36,7 +36,7 @@ def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
 def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None:
     """The paper's Figure 1: percent of the way from random play to a human."""
     experiment = results.experiment
-    shown = [each for each in experiment.methods if each.name != "iw" and not _is_random(each)]
+    shown = [each for each in experiment.methods if each.name != "iw" and not is_random(each)]
     bars = {method.title: summary.normalised(results.means(method.name)) for method in shown}
     percents = next(reversed(bars.values()), {})
     if len(shown) > MOST_BARS or not percents:
@@ -69,7 +69,7 @@ def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None
     return Chart(f"{experiment.name}-normalised", caption, axes)
 
 
-def _is_random(method: Method) -> bool:
+def is_random(method: Method) -> bool:
     """Whether it is the 0% of the chart."""
     return dict(method.settings).get("planner") == "random"
 

@@ -1,5 +1,6 @@
 """The results that come with the project, told: a page beside them, and the section of the README about them."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,10 @@ def insert(readme: Path, text: str) -> None:
 
 
 def _table(results: EvaluationResults) -> ExperimentResults:
+    """The methods that have runs, so that a table that is being filled can be read."""
     (experiment,) = results.experiments
-    return results.of(experiment)
+    methods = [each for each in experiment.methods if results.of(experiment).means(each.name)]
+    return results.of(dataclasses.replace(experiment, methods=tuple(methods)))
 
 
 def _values(results: ExperimentResults) -> dict[str, Any]:
@@ -52,13 +55,16 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
     experiment, status = results.experiment, results.evaluation.status
     means = {method.name: results.means(method.name) for method in experiment.methods}
     share = score_statistics.share_won(means.get(LEARNED, {}), means.get(HAND_MADE, {}))
+    charted = not all(evaluation_charts.is_random(each) for each in experiment.methods)
+    methods = results.evaluation.methods.values()
     return {
         "experiment": experiment,
-        "charted": bool(means[experiment.methods[-1].name]),
+        "charted": charted,
+        "missing": [method.title for method in methods if method.name not in means],
         "played": len(status.done),
         "wanted": len(status.jobs),
         "games": len({run.game for run in results.evaluation.played}),
-        "summary": _summary(results),
+        "summary": _summary(results) if charted else None,
         "comparisons": evaluation_summary.comparisons_table(results, compare=False),
         "costs": evaluation_summary.costs_table(results),
         "share": share,
