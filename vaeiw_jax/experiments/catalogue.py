@@ -153,6 +153,11 @@ SYMBOLS = (
         "true bits, longest ties, top-two Thompson",
         **{"zero_ties": "longest", "action_choice": "top_two"},
     ),
+    _of_symbols(
+        "symbols_either_longest_top_two",
+        "either value, longest ties, top-two Thompson",
+        **{"literals": "either", "zero_ties": "longest", "action_choice": "top_two"},
+    ),
     _of_symbols("symbols_noise_longest", "noise, longest ties", noise=True, zero_ties="longest"),
     _of_symbols(
         "symbols_noise_longest_top_two",
@@ -416,11 +421,12 @@ _ALL = (
         SYMBOLS,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
-        # The two that were furthest ahead after three runs, and what they are compared with, have two more seeds, which
-        # neither was chosen by. Combinations of settings that are also played one by one have a single seed.
+        # The three that were furthest ahead after three runs, and what they are compared with, have two more seeds, which
+        # none was chosen by. Combinations of settings that are also played one by one have a single seed.
         runs_by_method={
             "symbols_bprost": 5,
             "symbols_true": 5,
+            "symbols_either": 5,
             "symbols_noise_longest": 5,
             "symbols_true_longest_top_two": 5,
             "symbols_either_changes": 1,
