@@ -120,7 +120,7 @@ class EpisodeConfig:
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "vae_iw": {},  # the paper's own, which the defaults are
-    "recommended": {  # the search that was found to serve better: docs/searches.md
+    "recommended": {  # a search that won more runs: docs/searches.md
         "action_choice": "top_two",
         "zero_ties": "longest",
     },

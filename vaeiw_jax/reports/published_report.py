@@ -46,7 +46,8 @@ def insert(readme: Path, text: str) -> None:
 def _table(results: EvaluationResults) -> ExperimentResults:
     """The methods that have runs, so that a table that is being filled can be read."""
     (experiment,) = results.experiments
-    methods = [each for each in experiment.methods if results.of(experiment).means(each.name)]
+    whole = results.of(experiment)
+    methods = [method for method in experiment.methods if whole.means(method.name)]
     return results.of(dataclasses.replace(experiment, methods=tuple(methods)))
 
 
