@@ -37,7 +37,7 @@ def numbers(experiment, **settings):
         ("budget_curve", (55, 55, 55 * 5 * 2 * 8)),
         ("random", (0, 0, 55 * 10)),
         ("table", (0, 0, 55 * 3 * 5)),
-        ("symbols", (0, 0, 14 * (5 * 5 + 7 * 3 + 3 * 1))),
+        ("symbols", (0, 0, 14 * (5 * 5 + 6 * 3 + 4 * 1))),
         ("searches", (0, 0, 14 * (3 * 12 + 2 * 2))),  # two of its methods have five runs
         ("olive", (2, 2, 2 * 5 * 3)),
     ],

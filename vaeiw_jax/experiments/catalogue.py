@@ -426,9 +426,10 @@ _ALL = (
         runs_by_method={
             "symbols_bprost": 5,
             "symbols_true": 5,
-            "symbols_either": 5,
             "symbols_noise_longest": 5,
             "symbols_true_longest_top_two": 5,
+            "symbols_either_longest_top_two": 5,
+            "symbols_noise_longest_top_two": 1,
             "symbols_either_changes": 1,
             "symbols_unusual_changes": 1,
             "symbols_unusual_changes_widened": 1,
