@@ -13,8 +13,8 @@ from vaeiw_jax.playing.episodes import EpisodeConfig
 PROTOCOL = flags.DEFINE_string(
     "protocol",
     protocols.DEFAULT,
-    "vae_iw: as the paper plays; recommended: the same with a search that won more runs "
-    "(--action_choice=top_two, --zero_ties=longest; docs/searches.md says why); "
+    "vae_iw: as the paper plays; recommended: the same with symbols and a search that won more games "
+    "(--literals=either, --action_choice=top_two, --zero_ties=longest; docs/symbols.md says why); "
     "published: the same as its published code has it (--losses=published, --noise); "
     "rollout_iw: as the RolloutIW scores it compares with were made, by the same rules (18,000 frames, all 18 actions, "
     "discount 1, background subtracted, fewer than 30 idle actions, --untried_as_zero, --zero_ties=longest, "

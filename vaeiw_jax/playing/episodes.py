@@ -120,7 +120,8 @@ class EpisodeConfig:
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "vae_iw": {},  # the paper's own, which the defaults are
-    "recommended": {  # a search that won more runs: docs/searches.md
+    "recommended": {  # symbols and a search that won more games: docs/symbols.md, docs/searches.md
+        "literals": "either",
         "action_choice": "top_two",
         "zero_ties": "longest",
     },
