@@ -20,10 +20,13 @@ from vaeiw_jax.frames import FRAME_SIZE
 from vaeiw_jax.vae.architecture import ENCODER_LAYERS, NORM_EPSILON
 from vaeiw_jax.vae.config import ModelConfig
 
-CAPACITY = 2**16
-"""Distinct patches a layer has room for, on average: some 160 MB in all, for codes of 15x15, if all tables are full."""
+CAPACITY = 2**17
+"""Distinct patches a layer has room for, on average: some 330 MB in all, for codes of 15x15, if all tables are full.
 
-_CAPACITY_SHARES = {STRIDED: 0.75, INNER: 1.0, OUTER: 1.5, LAST: 0.5}
+With half of that, a fifth more patches are computed: they were forgotten too early.
+"""
+
+_CAPACITY_SHARES = {STRIDED: 0.75, INNER: 1.0, OUTER: 1.5, LAST: 0.6}
 """The patches of some layers repeat more often than those of others: their tables fill up more slowly."""
 
 REFERENCES = 16
@@ -64,8 +67,11 @@ class PatchNetwork:
     def encode(self, screen: np.ndarray) -> np.ndarray:
         """The posterior, float32[H, W, posterior_channels], of a screen, uint8[rows, columns] of palette colours."""
         with self._lock:
-            if not self._has_room():
+            if not self._room:
+                self._room = self._count_room()
+            if not self._room:
                 self._forget_all()
+            self._room -= 1
             known = min(self._encoded, REFERENCES)
             like = patches.nearest(patches.words(screen), self._words[:known])
             into = self._encoded % REFERENCES  # where the oldest reference is
@@ -76,11 +82,12 @@ class PatchNetwork:
             )
             self._encoded += 1
             ids = self._references.grids[-1][into, 1:-1, 1:-1]
-            return self._layers[-1].values.take(ids, axis=0)[..., : self._channels]
+            return patches.outputs(ids, self._layers[-1].values, self._channels)
 
-    def _has_room(self) -> bool:
-        return all(
-            layer.used[0] + side * side <= len(layer.keys)
+    def _count_room(self) -> int:
+        """How many more screens there is room for, whatever is on them."""
+        return min(
+            (len(layer.keys) - int(layer.used[0])) // side**2
             for layer, side in zip(self._layers, self._sides[1:], strict=True)
         )
 
@@ -89,6 +96,7 @@ class PatchNetwork:
             layer.slots[:] = 0
             layer.used[0] = 1
         self._encoded = 0
+        self._room = self._count_room()
         self.generation += 1
 
 

@@ -119,6 +119,10 @@ def words(screens: np.ndarray) -> np.ndarray:
 # Loops below are written out where NumPy has a word for them: whole-array operations compile for seconds.
 
 
+_COMPARED_WORDS = 256
+"""How many words of two screens are compared before it is asked whether another screen is nearer."""
+
+
 @numba.njit(cache=True, nogil=True)
 def nearest(screen, screens):  # type: ignore[no-untyped-def]
     """The number of the screen, among `screens`, in which the fewest words differ from the given one.
@@ -130,9 +134,12 @@ def nearest(screen, screens):  # type: ignore[no-untyped-def]
     best, least = 0, len(screen) + 1
     for i in range(len(screens)):
         different = 0
-        for k in range(len(screen)):
-            different += screen[k] != screens[i, k]
-        if different < least:
+        for start in range(0, len(screen), _COMPARED_WORDS):
+            for k in range(start, min(start + _COMPARED_WORDS, len(screen))):
+                different += screen[k] != screens[i, k]
+            if different >= least:
+                break
+        else:
             best, least = i, different
     return best
 
@@ -179,6 +186,23 @@ def encode(screen, references, like, into, fresh, layers, resize):  # type: igno
         if layer.kind == OUTER and layer.residual:
             _add_residual(layer, first, last, layers[i - 1].keys, layers[i - 2].sums)
         _finish(layer, first, last)
+
+
+@numba.njit(cache=True, nogil=True)
+def outputs(ids, values, channels):  # type: ignore[no-untyped-def]
+    """What a layer computed for a grid of ids, as far as its first channels go: float32[rows, columns, channels].
+
+    Args:
+      ids: int32[rows, columns].
+      values: float32[n, at least `channels`].
+    """
+    rows, columns = ids.shape
+    found = np.empty((rows, columns, channels), np.float32)
+    for y in range(rows):
+        for x in range(columns):
+            for c in range(channels):
+                found[y, x, c] = values[ids[y, x], c]
+    return found
 
 
 @numba.njit(cache=True, nogil=True)
