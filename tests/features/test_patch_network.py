@@ -133,7 +133,22 @@ def test_a_full_table_is_emptied_and_nothing_changes(mixed):
     for screen in mixed:
         assert (narrow.encode(screen) == roomy.encode(screen)).all()
     assert narrow.generation > roomy.generation
-    assert all(layer.used[0] <= 2**13 for layer in narrow._layers)
+    assert all(layer.used[0] <= len(layer.keys) for layer in narrow._layers)
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(1, 1000),
+    shares=st.lists(st.sampled_from([0.0, 0.01, 0.5, 1.0]), max_size=5),
+)
+def test_the_nearest_screen_is_the_first_of_those_with_the_fewest_other_words(seed, size, shares):
+    rng = np.random.default_rng(seed)
+    screen = rng.integers(2, size=size, dtype=np.uint64)
+    screens = np.array([screen ^ (rng.random(size) < share) for share in shares], np.uint64)
+    different = [int((other != screen).sum()) for other in screens]
+    expected = different.index(min(different)) if different else 0
+    assert patches.nearest(screen, screens.reshape(-1, size)) == expected
 
 
 def test_threads_may_share_one(mixed):
