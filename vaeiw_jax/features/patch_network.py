@@ -62,6 +62,8 @@ class PatchNetwork:
         self._lock = threading.Lock()
         self.generation = -1
         """How often everything was forgotten."""
+        self._room = 0
+        """How many more screens there certainly is room for."""
         self._forget_all()
 
     def encode(self, screen: np.ndarray) -> np.ndarray:
