@@ -421,8 +421,8 @@ _ALL = (
         SYMBOLS,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
-        # The three that were furthest ahead after three runs, and what they are compared with, have two more seeds,
-        # which none was chosen by. Combinations of settings that are also played one by one have a single seed.
+        # The candidates for what is recommended, and what they are compared with, have two more seeds, which none was
+        # chosen by. Some combinations of settings that are also played one by one have a single seed.
         runs_by_method={
             "symbols_bprost": 5,
             "symbols_true": 5,
