@@ -13,7 +13,7 @@ from launch import command
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.training.beta_selection import select_beta
 from vaeiw_jax.training.checkpoints import quiet_orbax
-from vaeiw_jax.training.loop import TrainConfig
+from vaeiw_jax.vae.config import TrainConfig
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "folder for the models and the chart")
 _BETAS = flags.DEFINE_list("betas", ["1e-2", "1e-3", "1e-4", "1e-5"], "weights of the KL to try")

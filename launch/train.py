@@ -13,8 +13,9 @@ from launch import command
 from vaeiw_jax import compilation
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.training.checkpoints import quiet_orbax
-from vaeiw_jax.training.loop import CONFIG, TrainConfig, train
+from vaeiw_jax.training.loop import CONFIG, train
 from vaeiw_jax.vae import sharding
+from vaeiw_jax.vae.config import TrainConfig
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "folder for checkpoints, metrics and the model")
 _RESUME = flags.DEFINE_boolean("resume", True, "go on from the latest checkpoint in --workdir")

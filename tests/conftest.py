@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 from tests.random_play import random_screens
 from vaeiw_jax.atari import rom_id
+from vaeiw_jax.vae import convolutions
 
 # Compiling takes most of the time of a short run: all processes share what one has compiled.
 _COMPILED = Path(tempfile.gettempdir()) / f"vaeiw_jax-tests-compiled-{os.getuid()}"
@@ -24,6 +25,16 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 def real_screens() -> Callable[[str, int], np.ndarray]:
     """uint8[number, 210, 160]: what random play of a game shows."""
     return lambda game, number: random_screens(rom_id(game), number)
+
+
+@pytest.fixture(scope="module")
+def compiled_soon() -> Iterator[dict[str, str]]:
+    """Trainings of a few steps in this process: slower code, compiled in half the time. The options for `jax.jit`."""
+    soon = {"xla_backend_optimization_level": "0"}
+    options = convolutions.compiler_options() | soon
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convolutions, "compiler_options", lambda: options)
+        yield options
 
 
 @pytest.fixture(scope="session")

@@ -107,7 +107,7 @@ def test_every_other_rom_goes_on_alike_in_a_new_emulator_a_used_one_and_another_
     for game in names:
         simulator, first = start(game)
         snapshot = simulator.step(first, 0).snapshot
-        assert snapshot.screen.shape == simulator.screen_shape
+        assert snapshot.screen.shape == simulator.screen_shape == atari.screen_shape(game)
         assert snapshot.frame - first.frame == 15
         known = game in ("Qbert", "Tetris", "MiniatureGolf")  # for going on otherwise
         for origin in (first, snapshot) if known else (snapshot,):

@@ -24,8 +24,7 @@ from vaeiw_jax.playing.runs import PlayConfig, Run
 from vaeiw_jax.training import loop
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.vae.architecture import variable_shapes
-from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 EPISODE = EpisodeConfig(
     AtariConfig("Pong"),
@@ -151,7 +150,7 @@ def test_a_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainConfig, Path]:
+def trained(compiled_soon, tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainConfig, Path]:
     """A work directory with all that a run reads back, and how it was configured."""
     directory = tmp_path_factory.mktemp("trained")
     screen_store.append(directory / "screens", "pong", random_screens("pong", 3))

@@ -19,6 +19,7 @@ from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.reports import model_card
 from vaeiw_jax.vae import sampling, steps
+from vaeiw_jax.vae.config import TrainConfig
 
 PLAYED_WITH_THE_UNIVERSAL_ONE = ["Kangaroo", "Freeway", "Qbert"]
 
@@ -90,7 +91,7 @@ def test_the_universal_cards_numbers_are_those_of_its_weights(tmp_path):
     config, variables = models.load_model(directory)
     found = jax.device_get(
         jax.jit(steps.eval_step, static_argnums=0)(
-            steps.TrainConfig(screens="", model=config),
+            TrainConfig(screens="", model=config),
             variables,
             screens,
             np.arange(len(screens)),

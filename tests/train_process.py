@@ -1,4 +1,8 @@
-"""Training in a process of its own, as users start it."""
+"""Training in a process of its own, as users start it.
+
+What is compiled is shared between processes, so of trainings of the same size, model and learning rate only the first
+is expensive: most have `SCREENS` screens and a `BATCH` of two.
+"""
 
 import fcntl
 import os
@@ -10,17 +14,18 @@ from pathlib import Path
 
 import pytest
 
+SCREENS, BATCH = 12, 2
+"""One screen to validate on, five batches to train on."""
+
 
 def start(
     frames: Path, workdir: Path, *flags: str, devices: int = 1, module: str = "launch.train"
 ) -> subprocess.Popen[str]:
     """Starts `python -m launch.train` on so many virtual devices."""
-    environment = os.environ | {
-        "JAX_PLATFORMS": "cpu",
-        # A few steps need no fast code, but code soon.
-        "XLA_FLAGS": "--xla_backend_optimization_level=0"
-        f" --xla_force_host_platform_device_count={devices}",
-    }
+    flags = "--xla_backend_optimization_level=0"  # a few steps need no fast code, but code soon
+    if devices > 1:
+        flags += f" --xla_force_host_platform_device_count={devices}"
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     return subprocess.Popen(
         [sys.executable, "-m", module, f"--screens={frames}", f"--workdir={workdir}", *flags],
         env=environment,

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from vaeiw_jax.playing.runs import PlayConfig
     from vaeiw_jax.trained_vae import load_vae
     from vaeiw_jax.training import train
-    from vaeiw_jax.vae.config import ModelConfig
-    from vaeiw_jax.vae.steps import TrainConfig
+    from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 __version__ = "0.2.0"
 
@@ -82,7 +81,7 @@ _MODULES = {
     "Planner": "vaeiw_jax.planning",
     "PlannerConfig": "vaeiw_jax.planning",
     "PlayConfig": "vaeiw_jax.playing.runs",
-    "TrainConfig": "vaeiw_jax.vae.steps",
+    "TrainConfig": "vaeiw_jax.vae.config",
     "Transition": "vaeiw_jax.planning",
     "World": "vaeiw_jax.planning",
     "collect": "vaeiw_jax.playing",

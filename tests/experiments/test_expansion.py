@@ -8,7 +8,7 @@ from vaeiw_jax.experiments import catalogue
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import COLLECT, ONLINE, PLAY, TRAIN, Job, count
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import TrainConfig
 
 HERE = Path("/nowhere")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import train_process
 from tests.experiments import evaluations
 from tests.experiments.evaluations import TINY, evaluate, finish, records, running, start, wait_for
 from vaeiw_jax.errors import UserError
@@ -18,7 +19,7 @@ from vaeiw_jax.experiments import core_locks
 from vaeiw_jax.experiments.jobs import TRAIN, Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
 from vaeiw_jax.experiments.processes import STOPPED
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import TrainConfig
 
 
 def test_a_killed_worker_costs_only_time(undisturbed, tmp_path):
@@ -84,7 +85,12 @@ def test_what_cannot_be_done_is_said_and_the_rest_goes_on(tmp_path):
 
 def test_a_vae_is_trained_once_and_handed_on_by_its_digest(tmp_path):
     """From frames to games, with a store that a second evaluation finds everything in."""
-    store, training = tmp_path / "store", ("--num_screens=12", "--epochs=1", "--batch_size=4")
+    store = tmp_path / "store"
+    training = (
+        f"--num_screens={train_process.SCREENS}",
+        f"--batch_size={train_process.BATCH}",
+        "--epochs=1",
+    )
     flags = ("--experiment=custom", "--features=vae", "--games=Pong", "--budget_nodes=6")
     flags = (*flags, *training, "--max_actions=4", f"--store={store}")
     one = evaluate(tmp_path / "one", *flags, "--runs=1")

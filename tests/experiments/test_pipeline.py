@@ -8,7 +8,7 @@ import pytest
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import pipeline
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import TrainConfig
 
 HERE = Path("nowhere")
 

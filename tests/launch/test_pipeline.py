@@ -14,11 +14,10 @@ from vaeiw_jax.playing import screen_store
 
 FLAGS = (
     "--game=pong",
-    "--num_screens=14",
+    f"--num_screens={train_process.SCREENS}",
     "--collect_nodes=8",
-    "--latent=15x15x4",
     "--epochs=1",
-    "--batch_size=2",
+    f"--batch_size={train_process.BATCH}",
     "--checkpoint_every=2",
     "--picture_every=1",
     "--budget_nodes=8",
@@ -27,7 +26,7 @@ FLAGS = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled_soon() -> Iterator[None]:
+def processes_compile_soon() -> Iterator[None]:
     """A few steps need no fast code, but code soon."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
@@ -35,7 +34,7 @@ def compiled_soon() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def piped(launch, compiled_soon, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def piped(launch, processes_compile_soon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pipeline that was stopped while it trained, and then went on to the end of a second iteration."""
 
     def run(workdir: Path) -> None:
@@ -58,11 +57,11 @@ def piped(launch, compiled_soon, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def test_a_pipeline_stopped_while_it_trains_goes_on_from_there(piped: Path) -> None:
     printed = (piped / "printed.txt").read_text()
-    assert "collect 14 screens with bprost: done before" in printed
+    assert "collect 12 screens with bprost: done before" in printed
     assert "next:" not in printed
     trained = json.loads((piped / "vaes/1/trained.host.json").read_text())
-    assert [session["until_step"] < 6 for session in trained["sessions"]] == [True, False]
-    assert screen_store.count(piped / "screens/1") == 14
+    assert [session["until_step"] < 5 for session in trained["sessions"]] == [True, False]
+    assert screen_store.count(piped / "screens/1") == train_process.SCREENS
     page = (piped / "report.html").read_text()
     assert 'src="data:video/mp4' in page
     assert 'href="inside/1/index.html"' in page
@@ -90,10 +89,10 @@ def test_a_trained_model_is_published_with_its_card_and_found_again(
     done = launch("publish", f"--run={vae}", f"--screens={store}", f"--to={to}", "--note=A test.")
     assert done.returncode == 0, done.stderr
     card = (to / "README.md").read_text()
-    assert "6 steps of 2 frames" in card
+    assert "5 steps of 2 frames" in card
     assert "A test." in card
     assert "python -m launch.pipeline --game=pong" in card
-    assert "14 screens" in card
+    assert "12 screens" in card
     for picture in ("reconstructions.png", "learning_curve.png"):
         assert (to / picture).read_bytes().startswith(b"\x89PNG")
     played = launch(

@@ -45,8 +45,8 @@ def test_the_chart_is_a_png() -> None:
 
 def test_each_beta_is_trained_and_the_choice_is_printed_and_drawn(tmp_path: Path) -> None:
     store, workdir = tmp_path / "frames", tmp_path / "run"
-    screen_store.append(store, "breakout", random_screens("breakout", 5))
-    flags = ("--batch_size=2", "--epochs=2", "--learning_rate=1e-3", "--picture_every=0")
+    screen_store.append(store, "breakout", random_screens("breakout", train_process.SCREENS))
+    flags = (f"--batch_size={train_process.BATCH}", "--epochs=1", "--picture_every=0")
     process = train_process.start(
         store, workdir, "--betas=300,1,1e-4", *flags, module="launch.select_beta"
     )

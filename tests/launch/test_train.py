@@ -16,14 +16,19 @@ from vaeiw_jax.training import metrics
 from vaeiw_jax.vae.architecture import variable_shapes
 
 STEPS = 10
-FLAGS = ("--epochs=2", "--batch_size=2", "--checkpoint_every=2", "--picture_every=0", "--keep=2")
+FLAGS = (
+    "--epochs=2",
+    f"--batch_size={train_process.BATCH}",
+    "--checkpoint_every=2",
+    "--picture_every=0",
+    "--keep=2",
+)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve screens: one to validate on, five batches of two to train on."""
     directory = tmp_path_factory.mktemp("frames")
-    screen_store.append(directory, "breakout", random_screens("breakout", 12))
+    screen_store.append(directory, "breakout", random_screens("breakout", train_process.SCREENS))
     return directory
 
 

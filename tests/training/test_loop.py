@@ -21,11 +21,12 @@ from vaeiw_jax.models import save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training import loop, metrics
-from vaeiw_jax.training.loop import TrainConfig
 from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import elbo, latents, sampling, steps
-from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 from vaeiw_jax.vae.networks import VAE
+
+pytestmark = pytest.mark.usefixtures("compiled_soon")
 
 CONFIG = TrainConfig(screens="", batch_size=2, epochs=2, learning_rate=1e-3, learning_rate_end=1e-4)
 
@@ -254,13 +255,14 @@ def test_a_loss_that_is_not_finite_stops_the_run_with_advice(tmp_path: Path) -> 
 
 
 def test_a_step_in_bfloat16_is_close_to_one_in_float32(
-    state: steps.TrainState, one_step: Callable[..., Any]
+    state: steps.TrainState, one_step: Callable[..., Any], compiled_soon: dict[str, str]
 ) -> None:
     played = jnp.asarray(random_screens("pong", 4))
     order = steps.epoch_order(CONFIG, 4, 0)
     losses = {}
     bfloat16 = dataclasses.replace(CONFIG, model=ModelConfig(dtype="bfloat16"))
-    compiled = jax.jit(functools.partial(steps.train_steps, bfloat16, 1))
+    function = functools.partial(steps.train_steps, bfloat16, 1)
+    compiled = jax.jit(function, compiler_options=compiled_soon)
     for dtype, step in (("float32", one_step), ("bfloat16", compiled)):
         after, values = step(state, played, order)
         assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(after.params))

@@ -10,9 +10,11 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training import loop, metrics, trainer
-from vaeiw_jax.training.loop import TrainConfig
 from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import steps
+from vaeiw_jax.vae.config import TrainConfig
+
+pytestmark = pytest.mark.usefixtures("compiled_soon")
 
 
 @pytest.fixture(scope="module")

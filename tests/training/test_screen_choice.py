@@ -8,7 +8,8 @@ import vaeiw_jax as vx
 from tests.random_play import random_screens
 from vaeiw_jax import frames, models
 from vaeiw_jax.training import screen_choice
-from vaeiw_jax.vae import latents, misfit
+from vaeiw_jax.vae import latents
+from vaeiw_jax.vae.config import MISFITS
 
 MODEL = models.SHIPPED / models.UNIVERSAL
 SCREENS = random_screens("breakout", 9)
@@ -48,7 +49,7 @@ def choose(criterion, number, model=MODEL, seed=0, **options):
     return screen_choice.choose(criterion, model, len(SCREENS), screens, number, rng, **options)
 
 
-@pytest.mark.parametrize("criterion", misfit.MEASURES)
+@pytest.mark.parametrize("criterion", MISFITS)
 def test_those_explained_worst_are_chosen(obvious, criterion):
     expected = obvious[criterion]
     gaps = np.diff(np.sort(expected))

@@ -40,7 +40,7 @@ def compiled_step(config: ModelConfig):
         params = optax.apply_updates(variables["params"], updates)
         return loss, gradients, {"params": params, "batch_stats": stats}, state
 
-    return jax.jit(step)
+    return jax.jit(step, compiler_options=pairs.SOON)
 
 
 def torch_steps(model, config, frames, noise, dtype, count):
@@ -121,13 +121,18 @@ def assert_as_near(actual, peer, truth, slack: float, path: str) -> None:
     assert error < 3 * peer_error + slack, (path, error, peer_error)
 
 
+@functools.partial(jax.jit, static_argnums=(0, 4), compiler_options=pairs.SOON)
+def compiled_loss(config: ModelConfig, variables, frames, noise, zero_suppression: float = 0.0):
+    return elbo.loss(
+        VAE(config), variables, frames, noise, None, False, zero_suppression=zero_suppression
+    )
+
+
 def evaluate(config: ModelConfig, zero_suppression: float = 0.0, frames=None):
     variables = pairs.variables_of(pairs.reference(config), config)
     default_frames, noise = pairs.inputs(config, seed=1)
     frames = default_frames if frames is None else frames
-    return elbo.loss(
-        VAE(config), variables, frames, noise, None, False, zero_suppression=zero_suppression
-    )
+    return compiled_loss(config, variables, frames, noise, zero_suppression)
 
 
 def test_loss_is_reconstruction_plus_beta_times_kl() -> None:
@@ -143,7 +148,7 @@ def test_excess_is_zero_for_a_perfect_reconstruction_of_grey() -> None:
     last["kernel"], last["bias"] = 0 * last["kernel"], np.array([math.log(3)], np.float32)
     frames = np.full((2, 128, 128, 1), 0.75, np.float32)  # the sigmoid of log 3
     _, noise = pairs.inputs(config, seed=1)
-    _, (metrics, _) = elbo.loss(VAE(config), variables, frames, noise, None, False)
+    _, (metrics, _) = compiled_loss(config, variables, frames, noise)
     floor = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25)) * 128 * 128
     np.testing.assert_allclose(metrics["bce"], floor, rtol=1e-5)
     assert abs(metrics["excess_bce"]) < 0.1
@@ -163,7 +168,9 @@ def test_zero_suppression_adds_the_mean_probability() -> None:
     with_suppression, _ = evaluate(config, zero_suppression=1000.0)
     variables = pairs.variables_of(pairs.reference(config), config)
     frames, _ = pairs.inputs(config, seed=1)
-    posterior = VAE(config).apply(variables, frames, False, method="encode")
+    posterior = jax.jit(lambda *given: VAE(config).apply(*given, False, method="encode"))(
+        variables, frames
+    )
     expected = 1000 * jax.nn.sigmoid(posterior).mean()
     np.testing.assert_allclose(with_suppression - without, expected, rtol=1e-3)
 

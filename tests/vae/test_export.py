@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from vaeiw_jax.vae import codes, encoding, steps
-from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 TRANSPOSED = "lhs_dilate = [2, 2]"
 """In the text of a convolution: XLA's own form of a transposed one, which the rewriting for the CPU avoids."""

@@ -14,9 +14,9 @@ from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing.screen_store import ScreenSet
-from vaeiw_jax.training.loop import TrainConfig
 from vaeiw_jax.training.trainer import Trainer
 from vaeiw_jax.vae import steps
+from vaeiw_jax.vae.config import TrainConfig
 
 SUITE, PART = "train", "seconds"
 JAX, TORCH, CHANNELS_LAST = "jax", "PyTorch", "PyTorch, channels last"

@@ -10,7 +10,7 @@ from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import TrainConfig
 
 ACTION_SECONDS = 0.003
 """Seconds an action takes where nothing is planned."""

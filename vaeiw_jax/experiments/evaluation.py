@@ -19,8 +19,7 @@ from vaeiw_jax.planning import SEARCHES, PlannerConfig
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import PROTOCOLS, EpisodeConfig
-from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 VAE_SOURCES = ("train", "shipped")
 _NOTHING: Mapping[str, Any] = {}

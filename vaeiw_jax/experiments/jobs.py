@@ -24,7 +24,7 @@ from vaeiw_jax.progress import Interrupted, Tell, never, silent
 if TYPE_CHECKING:
     from vaeiw_jax.experiments.online_config import OnlineConfig
     from vaeiw_jax.playing.collecting import CollectConfig
-    from vaeiw_jax.vae.steps import TrainConfig
+    from vaeiw_jax.vae.config import TrainConfig
 
     Config: TypeAlias = CollectConfig | TrainConfig | OnlineConfig | PlayConfig
 
@@ -51,8 +51,9 @@ def _collect() -> Kind:
 
 def _train() -> Kind:
     from vaeiw_jax.training import loop
+    from vaeiw_jax.vae.config import TrainConfig
 
-    return Kind(loop.TrainConfig, loop.train, loop.finished)
+    return Kind(TrainConfig, loop.train, loop.finished)
 
 
 def _learn_online() -> Kind:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax import atari, configs, frames
-from vaeiw_jax.atari import Atari, AtariConfig
+from vaeiw_jax.atari import AtariConfig, screen_shape
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments.jobs import COLLECT, Job
 from vaeiw_jax.playing.collecting import CollectConfig
@@ -30,13 +30,13 @@ def games(given: str) -> tuple[list[str], list[str]]:
     """
     if given.strip().lower() == ALL:
         every = atari.game_names()
-        usable = [game for game in every if _screen_shape(game) == frames.SCREEN_SHAPE]
+        usable = [game for game in every if screen_shape(game) == frames.SCREEN_SHAPE]
         return usable, sorted({*every, *map(atari.game_name, atari.UNUSABLE)} - {*usable})
     named = [AtariConfig(part).game for part in given.split(",") if part.strip()]
     for game in named:
         if named.count(game) > 1:
             raise UserError(f"{game} is named twice; name each game once")
-        if _screen_shape(game) != _screen_shape(named[0]):
+        if screen_shape(game) != screen_shape(named[0]):
             raise UserError(
                 f"the screens of {named[0]} and {game} differ in size, and one training takes screens of one size; "
                 "collect them apart"
@@ -46,13 +46,7 @@ def games(given: str) -> tuple[list[str], list[str]]:
 
 def are_all(names: Sequence[str]) -> bool:
     """Whether these are the games that `all` stands for."""
-    if 2 * len(names) < len(atari.game_names()):  # to look at every game's screen takes seconds
-        return False
     return list(names) == games(ALL)[0]
-
-
-def _screen_shape(game: str) -> tuple[int, int]:
-    return Atari(AtariConfig(game)).screen_shape
 
 
 def jobs(names: Sequence[str], settings: Mapping[str, Any], workdir: Path) -> list[Job]:

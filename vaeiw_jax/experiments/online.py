@@ -36,6 +36,7 @@ from vaeiw_jax.experiments.online_config import (
     CONTINUE,
     FIRST_FEATURES,
     NOT_SETTINGS,
+    Line,
     OnlineConfig,
 )
 from vaeiw_jax.experiments.pipeline import SEEDS_APART
@@ -46,7 +47,7 @@ from vaeiw_jax.playing.generated_screens import GeneratedScreens, RememberingEpi
 from vaeiw_jax.playing.runs import Run
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import loop, screen_choice, starting
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import RANDOM, TrainConfig
 
 CURVE = "curve.csv"
 
@@ -59,8 +60,6 @@ COLUMNS = ("round", *_GAME, *_CHOICE, *_TRAINING)
 misfits: by `choose_by`, of the screens chosen among and of those chosen, before training; `screens`: in the data set;
 then the training after the game, and its best validation."""
 
-Line = dict[str, Any]
-"""A round: a value for each of `COLUMNS`, None where there is none."""
 
 _CHANGES_NO_RESULT = (
     *("emulators", "save_seconds"),
@@ -366,7 +365,7 @@ def expected_seconds(config: OnlineConfig, cores: int) -> float:
     longest = min(config.simulator_calls, nodes * episode.most_actions)
     rounds = math.ceil(config.simulator_calls / min(longest, config.episode_calls or longest))
     sizes = [min(config.max_screens, config.added_screens * n) for n in range(1, rounds + 1)]
-    measured = 0 if config.choose_by == screen_choice.RANDOM else config.simulator_calls / 2
+    measured = 0 if config.choose_by == RANDOM else config.simulator_calls / 2
     if config.candidates:
         measured = min(measured, rounds * config.candidates)
     return (

@@ -9,9 +9,11 @@ from vaeiw_jax.experiments.pipeline import check_features
 from vaeiw_jax.features.config import BACKGROUNDS
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.runs import PlayConfig
-from vaeiw_jax.training.screen_choice import CRITERIA, RANDOM
 from vaeiw_jax.vae import sampling
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae.config import CRITERIA, RANDOM, TrainConfig
+
+Line = dict[str, Any]
+"""A round of `online.learn`: a value for each of `online.COLUMNS`, None where there is none."""
 
 CONTINUE, ANEW = "continue", "anew"
 FIRST_FEATURES = "bprost"

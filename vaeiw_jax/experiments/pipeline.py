@@ -32,9 +32,8 @@ from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
-from vaeiw_jax.vae import codes, sampling, steps
-from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.steps import TrainConfig
+from vaeiw_jax.vae import codes, sampling
+from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 SEEDS_APART = 1000
 """Iterations collect with seeds that far apart, and away from those they play with."""
@@ -75,7 +74,7 @@ class PipelineConfig:
         (training,), _ = sampling.split(
             [self.collect.num_screens], self.train.validation_share, self.train.seed
         )
-        steps.steps_per_epoch(self.train, len(training))
+        self.train.steps_per_epoch(len(training))
 
     @property
     def game(self) -> str:

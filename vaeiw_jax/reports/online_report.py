@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vaeiw_jax import durable, features
-from vaeiw_jax.experiments.online import Line
+from vaeiw_jax.experiments.online_config import Line
 from vaeiw_jax.reports import charts, pipeline_report, training_progress
 from vaeiw_jax.reports.charts import LIGHT, Chart
 from vaeiw_jax.reports.pages import plural, render

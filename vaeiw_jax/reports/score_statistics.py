@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy  # which loads scipy.stats when it is used: that takes a second
 
 Scores = Mapping[str, float]
 """By game."""
@@ -72,7 +72,7 @@ def normalised(score: float, random: float, human: float) -> float:
 
 def interquartile_mean(values: np.ndarray) -> np.ndarray:
     """The mean of the middle half of the last axis."""
-    return stats.trim_mean(values, 0.25, axis=-1)
+    return scipy.stats.trim_mean(values, 0.25, axis=-1)
 
 
 def overall_mean(values: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ def bootstrap(
 
 def wilson(successes: float, trials: int) -> Interval:
     """A share and its Wilson score interval."""
-    z = float(stats.norm.ppf((1 + LEVEL) / 2))
+    z = float(scipy.stats.norm.ppf((1 + LEVEL) / 2))
     share = successes / trials
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = (
@@ -190,12 +190,12 @@ def _relative(differences: list[float], sizes: list[float]) -> float:
 def _signed_rank(differences: list[float]) -> float:
     if np.count_nonzero(differences) < 6:  # five cannot reach 5% however they fall
         return math.nan
-    return float(stats.wilcoxon(differences).pvalue)
+    return float(scipy.stats.wilcoxon(differences).pvalue)
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> tuple[float, float] | None:
     """Spearman's rho and its p-value; None where there is too little to rank."""
     if len(one) < 3 or len(set(one)) < 2 or len(set(other)) < 2:
         return None
-    result = stats.spearmanr(one, other)
+    result = scipy.stats.spearmanr(one, other)
     return float(result.statistic), float(result.pvalue)

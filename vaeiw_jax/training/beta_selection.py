@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
-from vaeiw_jax.training.loop import TrainConfig, train
+from vaeiw_jax.training.loop import train
 from vaeiw_jax.vae import sharding
+from vaeiw_jax.vae.config import TrainConfig
 
 
 @dataclasses.dataclass(frozen=True)

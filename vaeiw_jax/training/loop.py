@@ -33,15 +33,8 @@ from vaeiw_jax.training.starting import starting_state
 from vaeiw_jax.training.trainer import Trainer, Validation, steps_per_epoch
 from vaeiw_jax.training.usual_codes import usual_codes
 from vaeiw_jax.vae import sharding, steps
-from vaeiw_jax.vae.steps import (
-    TrainConfig,
-    TrainState,
-    create_train_state,
-    eval_step,
-    train_step,
-)
-
-__all__ = ["TrainConfig", "TrainState", "create_train_state", "eval_step", "train", "train_step"]
+from vaeiw_jax.vae.config import TrainConfig
+from vaeiw_jax.vae.steps import TrainState
 
 CONFIG = "config.json"
 

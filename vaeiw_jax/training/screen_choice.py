@@ -11,11 +11,7 @@ import numpy as np
 from vaeiw_jax.models import load_model
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.vae import convolutions, latents, misfit
-from vaeiw_jax.vae.config import ModelConfig
-from vaeiw_jax.vae.misfit import ENTROPY, MEASURES
-
-RANDOM = "random"
-CRITERIA = (*MEASURES, RANDOM)
+from vaeiw_jax.vae.config import ENTROPY, RANDOM, ModelConfig
 
 BATCH = 32
 """Screens that are measured at once."""
@@ -49,7 +45,7 @@ def choose(
     """Chooses at most `number` of `count` screens.
 
     Args:
-      criterion: one of `CRITERIA`.
+      criterion: one of `config.CRITERIA`.
       model: the folder of the model that is to explain them; None chooses at random.
       count: how many screens there are.
       screens: gives them.
@@ -87,7 +83,7 @@ def measured(
     measure of a screen is a function of screen and model.
 
     Args:
-      measure: one of `misfit.MEASURES`.
+      measure: one of `config.MISFITS`.
       model: the folder of the model.
       places: int[n], which screens.
       screens: gives them.

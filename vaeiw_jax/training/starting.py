@@ -4,7 +4,8 @@ from typing import Any
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.models import load_model, model_directory
-from vaeiw_jax.vae.steps import TrainConfig, TrainState, create_train_state, train_state_of
+from vaeiw_jax.vae.config import TrainConfig
+from vaeiw_jax.vae.steps import TrainState, create_train_state, train_state_of
 
 
 def starting_state(config: TrainConfig) -> TrainState:

@@ -9,7 +9,8 @@ import numpy as np
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.vae import convolutions, sampling, sharding, steps
-from vaeiw_jax.vae.steps import TrainConfig, TrainState, eval_step
+from vaeiw_jax.vae.config import TrainConfig
+from vaeiw_jax.vae.steps import TrainState, eval_step
 
 STEPS_PER_CALL = 32  # on accelerators
 CALLS_IN_FLIGHT = 2  # enough to keep a device busy, few enough to stop soon
@@ -49,7 +50,7 @@ def split(
 def steps_per_epoch(config: TrainConfig, screen_set: screen_store.ScreenSet) -> int:
     """Steps until each game has given its share of the screens."""
     training = [len(rows) for rows in split(config, screen_set)[0]]
-    return steps.steps_per_epoch(config, sum(training) // len(training) * len(training))
+    return config.steps_per_epoch(sum(training) // len(training) * len(training))
 
 
 class Trainer:

@@ -10,12 +10,8 @@ import jax
 
 from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.vae import elbo, latents
-from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.config import ELBO, LOSS, RECONSTRUCTION, ModelConfig
 from vaeiw_jax.vae.networks import VAE
-
-MEASURES = ELBO, LOSS, RECONSTRUCTION, ENTROPY = "elbo", "loss", "reconstruction", "entropy"
-"""`elbo`: cross-entropy + KL, the negative evidence lower bound. `loss`: cross-entropy + beta * KL, as trained.
-`reconstruction`: cross-entropy alone. `entropy`: of the code."""
 
 
 def kl_weight(config: ModelConfig, measure: str) -> float:

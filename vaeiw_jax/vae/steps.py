@@ -1,12 +1,10 @@
-"""The pure half of training: config, state, the step, the evaluation of a batch.
+"""The pure half of training: state, the step, the evaluation of a batch.
 
 All that is random is a function of the seed and the number of the step, so that a checkpoint needs
 no more than the state, and a run that goes on from one is the run that was never interrupted.
 """
 
-import dataclasses
 import functools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,109 +14,14 @@ import jax.numpy as jnp
 import optax
 
 from vaeiw_jax import frames as frames_lib
-from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import elbo, latents
-from vaeiw_jax.vae.config import ModelConfig
+from vaeiw_jax.vae.config import TrainConfig
 from vaeiw_jax.vae.networks import VAE
 
 Metrics = dict[str, jax.Array]
 
 # The uses of the seed: each draws from a stream of its own.
 _INIT, _ORDER, _STEP, _VALIDATION, _PICTURE = range(5)
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainConfig:
-    """How to train. The defaults are the paper's Table 2; the published code gives the epochs."""
-
-    screens: str = dataclasses.field(metadata={"help": "screen store or folder of PNG files"})
-    leave_out: str = dataclasses.field(
-        default="", metadata={"help": "games, with commas, whose screens are not trained on"}
-    )
-    model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
-    epochs: int = dataclasses.field(
-        default=100,
-        metadata={"help": "passes over the frames; 0 validates the model of --start_from on them"},
-    )
-    batch_size: int = dataclasses.field(default=64, metadata={"help": "frames per step"})
-    learning_rate: float = dataclasses.field(default=1e-4, metadata={"help": "of Adam"})
-    learning_rate_end: float = dataclasses.field(
-        default=0.0,
-        metadata={"help": "let the learning rate fall to this along a half cosine; 0: do not"},
-    )
-    start_from: str = dataclasses.field(
-        default="",
-        metadata={
-            "help": "model of the same shape to begin with: a folder, or a shipped one by name"
-        },
-    )
-    validation_share: float = dataclasses.field(
-        default=0.05, metadata={"help": "share of the frames kept for validation"}
-    )
-    seed: int = dataclasses.field(default=0, metadata={"help": "of all that is random"})
-    clip_norm: float = dataclasses.field(
-        default=0.0, metadata={"help": "clip gradients to this global norm; 0: do not"}
-    )
-    tau_start: float = dataclasses.field(
-        default=0.0,
-        metadata={"help": "let the temperature fall from this to tau over training; 0: do not"},
-    )
-    zero_suppression: float = dataclasses.field(
-        default=0.0,
-        metadata={
-            "help": "weight that pushes latents to zero, times their mean probability; 0: do not"
-        },
-    )
-    zero_suppression_from: float = dataclasses.field(
-        default=1 / 3,
-        metadata={
-            "help": "share of training at which that weight begins to rise; it has risen when as much again is over. "
-            "0: it is there from the first step on"
-        },
-    )
-    steps_per_call: int = dataclasses.field(
-        default=0,
-        metadata={"help": "steps per compiled call; 0: 32 on accelerators, 1 on the CPU"},
-    )
-    checkpoint_every: int = dataclasses.field(
-        default=200, metadata={"help": "steps between checkpoints; each epoch ends with one too"}
-    )
-    keep: int = dataclasses.field(
-        default=3, metadata={"help": "how many checkpoints to keep besides the best"}
-    )
-    picture_every: int = dataclasses.field(
-        default=5, metadata={"help": "epochs between pictures of reconstructions; 0: none"}
-    )
-
-    def __post_init__(self) -> None:
-        if not self.epochs and not self.start_from:
-            raise UserError("epochs=0 trains nothing; give --start_from to validate a model")
-        for name in ("batch_size", "checkpoint_every", "keep"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        for name in ("learning_rate_end", "clip_norm", "tau_start", "zero_suppression"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
-        for name in ("epochs", "seed", "steps_per_call", "picture_every"):
-            if getattr(self, name) < 0:
-                raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
-        if not 0 < self.learning_rate < math.inf:
-            raise UserError(f"learning_rate must be positive, not {self.learning_rate}")
-        if not 0 <= self.zero_suppression_from < 1:
-            raise UserError(
-                "zero_suppression_from must be at least 0 and less than 1, not"
-                f" {self.zero_suppression_from}"
-            )
-        if not 0 < self.validation_share < 1:
-            raise UserError(
-                f"validation_share must lie between 0 and 1, not {self.validation_share}"
-            )
-        if self.model.latent_kind != "bernoulli" and (self.tau_start or self.zero_suppression):
-            raise UserError("tau_start and zero_suppression are for bernoulli latents; leave them")
-
-    @property
-    def games_left_out(self) -> list[str]:
-        return [game.strip() for game in self.leave_out.split(",") if game.strip()]
 
 
 @flax.struct.dataclass
@@ -169,18 +72,9 @@ def train_state_of(config: TrainConfig, variables: Mapping[str, Any]) -> TrainSt
 
 def epoch_order(config: TrainConfig, num_screens: int, epoch: jax.Array | int) -> jax.Array:
     """The batches of an epoch, int32[steps, batch_size]; the last, partial batch is dropped."""
-    steps = steps_per_epoch(config, num_screens)
+    steps = config.steps_per_epoch(num_screens)
     order = jax.random.permutation(jax.random.fold_in(_key(config, _ORDER), epoch), num_screens)
     return order[: steps * config.batch_size].reshape(steps, config.batch_size)
-
-
-def steps_per_epoch(config: TrainConfig, num_screens: int) -> int:
-    if num_screens < config.batch_size:
-        raise UserError(
-            f"there are {num_screens} frames to train on, fewer than a batch of"
-            f" {config.batch_size}; collect more or take a smaller --batch_size"
-        )
-    return num_screens // config.batch_size
 
 
 def train_step(
