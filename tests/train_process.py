@@ -22,10 +22,10 @@ def start(
     frames: Path, workdir: Path, *flags: str, devices: int = 1, module: str = "launch.train"
 ) -> subprocess.Popen[str]:
     """Starts `python -m launch.train` on so many virtual devices."""
-    flags = "--xla_backend_optimization_level=0"  # a few steps need no fast code, but code soon
+    xla = "--xla_backend_optimization_level=0"  # a few steps need no fast code, but code soon
     if devices > 1:
-        flags += f" --xla_force_host_platform_device_count={devices}"
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+        xla += f" --xla_force_host_platform_device_count={devices}"
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": xla}
     return subprocess.Popen(
         [sys.executable, "-m", module, f"--screens={frames}", f"--workdir={workdir}", *flags],
         env=environment,
