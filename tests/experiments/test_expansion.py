@@ -188,6 +188,13 @@ def test_learned_features_are_played_with_all_literals_asked_for_and_others_once
     assert not ram.planner.widen
     assert learned.features.changes
     assert learned.planner.widen
+    settings = {"literals": "unusual", "usual": "random_play", "width": 2}
+    pairs = EvaluationConfig(
+        "custom", games="Pong", runs=1, features="bprost,vae:universal", **settings
+    )
+    bprost, learned = (job.config.episode for job in expand(pairs, HERE))
+    assert bprost.planner.width == 1
+    assert (learned.planner.width, learned.features.usual) == (2, "random_play")
 
 
 def test_a_job_comes_back_from_json_as_it_was():
@@ -204,6 +211,10 @@ def test_a_job_comes_back_from_json_as_it_was():
         ({"experiment": "main", "runs": 0}, "runs must be at least 1"),
         ({"experiment": "main", "features": "ram"}, "are for --experiment=custom"),
         ({"experiment": "main", "literals": "either"}, "are for --experiment=custom"),
+        ({"experiment": "main", "width": 2}, "are for --experiment=custom"),
+        ({"experiment": "custom", "width": 2, "features": "ram"}, "are for learned features"),
+        ({"experiment": "custom", "width": 3, "features": "vae:universal"}, "width must be 1 or 2"),
+        ({"experiment": "custom", "usual": "modle"}, "did you mean 'model'"),
         ({"experiment": "custom", "literals": "ether"}, "did you mean 'either'"),
         ({"experiment": "custom", "features": "ram", "changes": True}, "are for learned features"),
         ({"experiment": "custom", "widen": True}, "a wider notion than true bits"),

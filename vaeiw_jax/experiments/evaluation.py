@@ -14,7 +14,7 @@ from vaeiw_jax.experiments import catalogue, online_config
 from vaeiw_jax.experiments.catalogue import Experiment, Method
 from vaeiw_jax.experiments.online_config import OnlineConfig
 from vaeiw_jax.features import FeaturesConfig, lookup
-from vaeiw_jax.features.config import LITERALS, TRUE
+from vaeiw_jax.features.config import LITERALS, TRUE, USUAL
 from vaeiw_jax.planning import SEARCHES, PlannerConfig
 from vaeiw_jax.playing import protocols
 from vaeiw_jax.playing.collecting import CollectConfig
@@ -23,7 +23,8 @@ from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 VAE_SOURCES = ("train", "shipped")
 _NOTHING: Mapping[str, Any] = {}
-_OF_ATOMS = ("literals", "changes", "noise", "widen")
+_OF_ATOMS = ("literals", "usual", "changes", "noise", "width", "widen")
+_OF_CUSTOM = ("features", "planner", *_OF_ATOMS)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ class EvaluationConfig:
             "help": f"custom: what of a VAE's bit is an atom; one or more, with commas, of {', '.join(LITERALS)}"
         },
     )
+    usual: str = field(
+        default=FeaturesConfig.usual,
+        metadata={
+            "help": f"custom, literals=unusual: how a VAE's bits mostly are, by one of {', '.join(USUAL)}"
+        },
+    )
     changes: bool = field(
         default=FeaturesConfig.changes,
         metadata={
@@ -76,6 +83,10 @@ class EvaluationConfig:
             "help": "custom: where learned features find nothing new and budget is left, go on with a wider notion of "
             "novelty"
         },
+    )
+    width: int = field(
+        default=PlannerConfig.width,
+        metadata={"help": "custom: of learned features, 1: atoms must be new; 2: pairs of atoms"},
     )
     risk_averse: bool = field(
         default=PlannerConfig.risk_averse,
@@ -130,10 +141,9 @@ class EvaluationConfig:
             raise unknown("source of VAEs", self.vae, VAE_SOURCES)
         if self.budget_seconds is not None and self.budget_nodes is not None:
             raise UserError("give --budget_seconds or --budget_nodes, not both")
-        of_custom = ("features", "planner", *_OF_ATOMS)
-        if catalogue.CUSTOM not in self.names and any(getattr(self, name) for name in of_custom):
+        if catalogue.CUSTOM not in self.names and self._are_given(_OF_CUSTOM):
             raise UserError(
-                f"--{', --'.join(of_custom)} are for --experiment=custom; the others say what they use"
+                f"--{', --'.join(_OF_CUSTOM)} are for --experiment=custom; the others say what they use"
             )
         for name in self.names:
             if name != catalogue.CUSTOM:
@@ -167,7 +177,7 @@ class EvaluationConfig:
     def _check_atoms(self) -> None:
         """What playing would refuse, or would not change."""
         learned = any(lookup(name).takes_directory for name in self._feature_sets)
-        if not learned and any(getattr(self, name) for name in _OF_ATOMS):
+        if not learned and self._are_given(_OF_ATOMS):
             raise UserError(
                 f"--{', --'.join(_OF_ATOMS)} are for learned features; leave them out, or add vae to --features"
             )
@@ -176,6 +186,10 @@ class EvaluationConfig:
                 raise unknown("literals", kind, LITERALS)
             if self.widen:
                 FeaturesConfig(literals=kind, changes=self.changes).require_wider_notion()
+
+    def _are_given(self, names: Sequence[str]) -> bool:
+        """Whether any of these settings is not at its default."""
+        return any(getattr(self, name) != configs.default(EvaluationConfig, name) for name in names)
 
     @property
     def _feature_sets(self) -> list[str]:
@@ -281,7 +295,7 @@ class EvaluationConfig:
         model = Path(features.partition(":")[2]).name if entry.takes_directory else ""
         which = f"{entry.name}_{model}" if model else features.replace(":", "_")
         atoms = self._atom_settings(literals) if entry.takes_directory else {}
-        words = [literals if name == "literals" else name for name in atoms]
+        words = [_word(name, value) for name, value in atoms.items()]
         which = "_".join([which, *words])
         name = f"{planner}_{which}_{amount}_{kind.removeprefix('budget_')}{averse}"
         settings = {
@@ -349,6 +363,13 @@ class EvaluationConfig:
 
 def _split(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _word(setting: str, value: Any) -> str:
+    """What a method is called for a setting that is not the paper's."""
+    if setting == "width":
+        return "pairs"
+    return value if isinstance(value, str) else setting
 
 
 def _number(kind: Any, name: str, text: str) -> Any:
