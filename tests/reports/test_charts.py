@@ -69,6 +69,19 @@ def test_an_interval_reaches_from_low_to_high():
     assert (bar.get_x(), bar.get_width()) == (1, 3)
 
 
+def test_an_estimate_without_an_interval_is_a_mark_alone():
+    axes = charts.intervals({"one": Interval(2), "other": Interval(3, 2, 4)}, "percent", 3)
+    (bar,) = axes.patches
+    assert bar.get_x() == 2
+    assert [line.get_xdata()[0] for line in axes.lines] == [2, 3, 3]
+
+
+def test_a_reference_far_from_all_estimates_is_not_drawn():
+    estimates = {"one": Interval(2, 1, 4)}
+    marks, near = (len(charts.intervals(estimates, "percent", at).lines) for at in (100, 5))
+    assert (marks, near) == (1, 2)
+
+
 def test_a_learning_curve_needs_a_step():
     assert learning_curve([]) is None
     lines = [{"kind": "train", "step": step, "excess_bce": 100 / step} for step in range(1, 9)]

@@ -211,3 +211,12 @@ def test_learning_while_playing_is_told_by_its_curve_game_by_game(tmp_path):
         assert (figures / f"olive_online-{game}.png").read_bytes().startswith(b"\x89PNG")
         assert f"![{game}, trained while it plays (Ayton and Asai, 2022). Against simulator" in told
     assert not list(figures.glob("olive_offline*"))
+
+
+def test_scores_are_drawn_against_budgets_where_there_are_several(tmp_path):
+    for budgets, expected in (("60", False), ("60,120", True)):
+        workdir = tmp_path / budgets
+        custom = {"features": "ram,basic", "games": "Pong", "runs": 2, "budget_nodes": budgets}
+        fabricated.write(workdir, EvaluationConfig("custom", **custom), lambda *run: run[2])
+        evaluation_report.write(EvaluationResults.of_workdir(workdir), workdir / "report")
+        assert (workdir / "report/figures/custom-curve.png").exists() == expected

@@ -94,6 +94,16 @@ def test_the_bootstrap_draws_within_games():
     assert (spread.low, spread.value, spread.high) == (4.5, 5, 5.5)
 
 
+def test_a_single_run_of_a_game_tells_no_interval():
+    groups = [[1.0, 2.0], [9.0]]
+    alone = score_statistics.bootstrap(groups, score_statistics.overall_mean)
+    assert alone.value == 4
+    assert not alone.is_known
+    improved = score_statistics.probability_of_improvement(groups, [[1.5, 1.5], [8.0, 8.0]])
+    assert improved.value == 0.75
+    assert not improved.is_known
+
+
 def test_the_wilson_interval_of_eight_of_ten():
     """By hand: (0.8 + 0.19207) / 1.38415 = 0.71674, give or take 1.41598 * sqrt(0.016 + 0.0096036) = 0.22657."""
     interval = score_statistics.wilson(8, 10)

@@ -5,6 +5,7 @@ import functools
 import io
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -165,15 +166,21 @@ def game_bars(
 
 @styled
 def intervals(estimates: "Mapping[str, Interval]", label: str, reference: float) -> Axes:
-    """Estimates by title, with their intervals."""
-    drawn = axes(0.8 + 0.42 * len(estimates))
-    for row, (title, estimate) in enumerate(estimates.items()):
-        colour = SERIES[(row + (len(estimates) < 3)) % len(SERIES)]
-        drawn.barh(title, estimate.high - estimate.low, 0.4, estimate.low, color=colour, alpha=0.5)
-        drawn.plot(estimate.value, row, "|", color=LIGHT.ink, markersize=14, markeredgewidth=2)
-    drawn.axvline(reference, color=LIGHT.faint, linewidth=0.8, linestyle=(0, (4, 3)))
+    """Estimates by title, with their intervals where they have one; a line at the reference if it is not far away."""
+    titles = [textwrap.fill(title, 26, break_on_hyphens=False) for title in estimates]
+    drawn = axes(0.8 + 0.3 * len(titles) + 0.12 * sum(title.count("\n") for title in titles))
+    for row, estimate in enumerate(estimates.values()):
+        colour = SERIES[(row + (len(titles) < 3)) % len(SERIES)]
+        if estimate.is_known:
+            width = estimate.high - estimate.low
+            drawn.barh(row, width, 0.4, estimate.low, color=colour, alpha=0.5)
+        drawn.plot(estimate.value, row, "|", color=LIGHT.ink, markersize=11, markeredgewidth=2)
+    drawn.set_yticks(range(len(titles)), titles)
+    low, high = drawn.get_xlim()
+    if low - (high - low) <= reference <= high + (high - low):
+        drawn.axvline(reference, color=LIGHT.faint, linewidth=0.8, linestyle=(0, (4, 3)))
     drawn.invert_yaxis()
-    drawn.set_xlabel(label)
+    drawn.set_xlabel(label, loc="right")
     drawn.grid(axis="x")
     return drawn
 

@@ -154,7 +154,7 @@ def _budget_curve(results: ExperimentResults) -> Chart | None:
             title = method.title.rpartition(", ")[0] or method.title
             mean = summary.interquartile_mean(results, method.name)
             lines.setdefault(title, []).append((nodes, mean))
-    if max(map(len, lines.values()), default=0) < 2:
+    if max((len({nodes for nodes, _ in points}) for points in lines.values()), default=0) < 2:
         return None
     axes = charts.axes(3.4)
     for title, points in lines.items():

@@ -150,8 +150,10 @@ def _by_seed(results: ExperimentResults, method: str) -> dict[tuple[str, int], f
 
 
 def _percent(interval: Interval, factor: float = 1.0) -> Cell:
-    low, value, high = (round(factor * x) for x in (interval.low, interval.value, interval.high))
-    return Cell(f"{value:,}% ({low:,} to {high:,})", interval.value)
+    value = f"{round(factor * interval.value):,}%"
+    if interval.is_known:
+        value += f" ({round(factor * interval.low):,} to {round(factor * interval.high):,})"
+    return Cell(value, interval.value)
 
 
 def _outcomes(counted: Share | Paired | None) -> Cell:

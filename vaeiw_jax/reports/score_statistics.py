@@ -19,11 +19,15 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate, and where it lies with 95% confidence."""
+    """An estimate, and where it lies with 95% confidence; NaN where that cannot be told."""
 
     value: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def is_known(self) -> bool:
+        return not math.isnan(self.low)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ def bootstrap(
 ) -> Interval:
     """The statistic of all runs together, and its interval when the runs of each game are drawn again.
 
+    Where a game has a single run there is nothing to draw from, and no interval.
+
     Args:
       groups: the runs of each game.
       statistic: of the last axis, along which the runs of all games lie.
@@ -96,11 +102,14 @@ def bootstrap(
     """
     rng = np.random.default_rng(seed)
     arrays = [np.asarray(group, float) for group in groups]
+    value = float(statistic(np.concatenate(arrays)))
+    if min(map(len, arrays)) < 2:
+        return Interval(value)
     drawn = [rng.choice(array, (repetitions, len(array))) for array in arrays]
     low, high = np.quantile(
         statistic(np.concatenate(drawn, axis=1)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     )
-    return Interval(float(statistic(np.concatenate(arrays))), float(low), float(high))
+    return Interval(value, float(low), float(high))
 
 
 def wilson(successes: float, trials: int) -> Interval:
@@ -132,7 +141,8 @@ def probability_of_improvement(
 ) -> Interval:
     """How probable it is that a run of ours scores higher than one of theirs, in a game drawn at random.
 
-    Ties count half. As in Agarwal et al.; the interval is that of drawing the runs of each game again.
+    Ties count half. As in Agarwal et al.; the interval is that of drawing the runs of each game again. Where a game has
+    a single run there is none.
 
     Args:
       ours, theirs: the runs of each game, the games in the same order.
@@ -145,6 +155,8 @@ def probability_of_improvement(
         a, b = np.asarray(one, float), np.asarray(other, float)
         value += float(_higher(a, b))
         drawn += _higher(rng.choice(a, (repetitions, len(a))), rng.choice(b, (repetitions, len(b))))
+    if min(map(len, (*ours, *theirs))) < 2:
+        return Interval(value / len(ours))
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / len(ours)
     return Interval(value / len(ours), float(low), float(high))
 
