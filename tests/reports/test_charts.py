@@ -59,8 +59,8 @@ def test_a_page_has_a_chart_in_both_themes_with_its_caption_escaped(chart):
 
 def test_games_are_ordered_from_bottom_to_top_by_value_or_else_by_name():
     bars = {"one": {"b": 1.0, "a": 3.0}, "other": {"c": 2.0}}
-    assert charts.game_bars(bars)[1] == ["c", "b", "a"]
-    assert charts.game_bars(bars, {"a": 1.0, "b": 2.0})[1] == ["c", "a", "b"]
+    assert charts.by_game(bars)[1] == ["c", "b", "a"]
+    assert charts.by_game(bars, {"a": 1.0, "b": 2.0})[1] == ["c", "a", "b"]
 
 
 def test_an_interval_reaches_from_low_to_high():

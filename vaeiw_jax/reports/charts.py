@@ -125,42 +125,50 @@ def logarithmic_ticks(axis: Axis) -> None:
     axis.set_major_formatter(number)
 
 
-def legend(axes: Axes) -> None:
-    """Above the axes, in as many columns as fit."""
+def legend(axes: Axes, side: str = "left") -> None:
+    """Above the axes, in as many columns as fit, flush with their left or right side."""
     titles = axes.get_legend_handles_labels()[1]
     columns = max(1, min(3, 62 // (max(map(len, titles)) + 6)))
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
+    place: dict[str, Any] = {"loc": f"lower {side}", "bbox_to_anchor": (side == "right", 1)}
+    axes.legend(**place, ncols=columns, borderaxespad=0.2)
 
 
 @styled
-def game_bars(
-    bars: Mapping[str, Mapping[str, float]],
+def by_game(
+    values: Mapping[str, Mapping[str, float]],
     order: Mapping[str, float] | None = None,
     colours: Sequence[Any] = (),
 ) -> tuple[Axes, list[str]]:
-    """Horizontal bars of each method in each game; returns the games as well, from bottom to top.
+    """A row for each game: bars of one or two methods, dots of more. Returns the games as well, from bottom to top.
 
     Args:
-      bars: values by the title of a method, then by game.
+      values: by the title of a method, then by game.
       order: games are sorted by these values, or by name.
       colours: of the methods.
     """
-    games = sorted({game for by_game in bars.values() for game in by_game}, reverse=order is None)
+    games = sorted({game for scores in values.values() for game in scores}, reverse=order is None)
     if order is not None:
         games.sort(key=lambda game: order.get(game, -math.inf))
-    colours = colours or SERIES[len(bars) < 3 :]
-    height = 0.8 / max(1, len(bars))
-    drawn = axes(1.1 + 0.2 * math.ceil(len(bars) / 2) + len(games) * max(0.2, 0.09 * len(bars)))
-    for i, (title, by_game) in enumerate(bars.items()):
-        rows = [row for row, game in enumerate(games) if game in by_game]
-        places = np.array(rows) + 0.4 - height * (i + 0.5)
-        values = [by_game[games[row]] for row in rows]
-        drawn.barh(places, values, height, label=title, color=colours[i % len(colours)])
+    as_bars = len(values) < 3
+    colours = colours or SERIES[as_bars:]
+    height = 0.8 / max(1, len(values))
+    drawn = axes(1.1 + 0.2 * math.ceil(len(values) / 2) + 0.2 * len(games))
+    for i, (title, scores) in enumerate(values.items()):
+        rows = np.array([row for row, game in enumerate(games) if game in scores])
+        shown = [scores[games[row]] for row in rows]
+        look: dict[str, Any] = {"label": title, "color": colours[i % len(colours)]}
+        if as_bars:
+            drawn.barh(rows + 0.4 - height * (i + 0.5), shown, height, **look)
+        else:
+            drawn.scatter(shown, rows, s=26, linewidth=0, zorder=2.5, **look)
+    for row, game in enumerate(games if not as_bars else ()):
+        found = [scores[game] for scores in values.values() if game in scores]
+        drawn.hlines(row, min(found), max(found), color=LIGHT.line, zorder=2)
     drawn.set_yticks(range(len(games)), games)
     drawn.set_ylim(-0.7, len(games) - 0.3)
     drawn.grid(axis="x")
     drawn.axvline(0, color=LIGHT.grey, linewidth=0.8)
-    legend(drawn)
+    legend(drawn, side="right")
     return drawn, games
 
 

@@ -12,7 +12,7 @@ from vaeiw_jax.reports import evaluation_summary as summary
 from vaeiw_jax.reports.charts import LIGHT, SERIES, Chart
 from vaeiw_jax.reports.score_statistics import Interval
 
-MOST_BARS = 6
+MOST_METHODS = 6
 """More methods than these could not be told apart in a chart of games."""
 
 
@@ -39,7 +39,7 @@ def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None
     shown = [each for each in experiment.methods if each.name != "iw" and not is_random(each)]
     bars = {method.title: summary.normalised(results.means(method.name)) for method in shown}
     percents = next(reversed(bars.values()), {})
-    if len(shown) > MOST_BARS or not percents:
+    if len(shown) > MOST_METHODS or not percents:
         return None
     last = experiment.methods[-1]
     others = [LIGHT.blue, LIGHT.grey, *SERIES[3:]]
@@ -49,7 +49,7 @@ def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None
         same_games = {game: printed[game] for game in percents if game in printed}
         bars[f"{last.title} in the paper"] = summary.normalised(same_games)
         colours.append(to_rgba(LIGHT.orange, 0.4))
-    axes, games = charts.game_bars(bars, percents, colours)
+    axes, games = charts.by_game(bars, percents, colours)
     axes.axvline(100, color=LIGHT.ink, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
     axes.set_xscale("symlog", linthresh=100, linscale=1.5)
     values = [value for by_game in bars.values() for value in by_game.values()]
@@ -103,9 +103,9 @@ def _game_statistic(
         for method in results.experiment.methods
     }
     bars = {title: by_game for title, by_game in bars.items() if any(by_game.values())}
-    if not 0 < len(bars) <= MOST_BARS:
+    if not 0 < len(bars) <= MOST_METHODS:
         return None
-    axes, _ = charts.game_bars(bars)
+    axes, _ = charts.by_game(bars)
     axes.set_xscale("symlog", linthresh=10)
     axes.xaxis.set_major_formatter(charts.number)
     axes.set_xlabel(label)
