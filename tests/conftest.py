@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.random_play import random_screens
+from tests.train_process import SOON
 from vaeiw_jax.atari import rom_id
 from vaeiw_jax.vae import convolutions
 
@@ -30,8 +31,7 @@ def real_screens() -> Callable[[str, int], np.ndarray]:
 @pytest.fixture(scope="module")
 def compiled_soon() -> Iterator[dict[str, str]]:
     """Trainings of a few steps in this process: slower code, compiled in half the time. The options for `jax.jit`."""
-    soon = {"xla_backend_optimization_level": "0"}
-    options = convolutions.compiler_options() | soon
+    options = convolutions.compiler_options() | SOON
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convolutions, "compiler_options", lambda: options)
         yield options

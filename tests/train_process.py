@@ -16,6 +16,8 @@ import pytest
 
 SCREENS, BATCH = 12, 2
 """One screen to validate on, five batches to train on."""
+SOON = {"xla_backend_optimization_level": "0"}
+"""For `jax.jit(..., compiler_options=)` of what runs a few times: slower code, compiled in half the time."""
 
 
 def start(

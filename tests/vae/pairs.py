@@ -23,8 +23,6 @@ MODELS = {
     ),
 }
 BATCH = 2
-SOON = {"xla_backend_optimization_level": "0"}
-"""For `jax.jit(..., compiler_options=)` of what runs a few times: slower code, compiled in half the time."""
 
 
 def reference(config: ModelConfig) -> ReferenceVAE:

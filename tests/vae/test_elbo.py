@@ -11,6 +11,7 @@ import optax
 import pytest
 import torch
 
+from tests.train_process import SOON
 from tests.vae import pairs, torch_reference
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae import elbo, latents
@@ -40,7 +41,7 @@ def compiled_step(config: ModelConfig):
         params = optax.apply_updates(variables["params"], updates)
         return loss, gradients, {"params": params, "batch_stats": stats}, state
 
-    return jax.jit(step, compiler_options=pairs.SOON)
+    return jax.jit(step, compiler_options=SOON)
 
 
 def torch_steps(model, config, frames, noise, dtype, count):
@@ -121,7 +122,7 @@ def assert_as_near(actual, peer, truth, slack: float, path: str) -> None:
     assert error < 3 * peer_error + slack, (path, error, peer_error)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 4), compiler_options=pairs.SOON)
+@functools.partial(jax.jit, static_argnums=(0, 4), compiler_options=SOON)
 def compiled_loss(config: ModelConfig, variables, frames, noise, zero_suppression: float = 0.0):
     return elbo.loss(
         VAE(config), variables, frames, noise, None, False, zero_suppression=zero_suppression

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -18,8 +18,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-if TYPE_CHECKING:  # it loads SciPy's statistics, which most pages have no use for
-    from vaeiw_jax.reports.score_statistics import Interval
+from vaeiw_jax.reports.score_statistics import Interval
 
 Theme = collections.namedtuple(
     "Theme",
@@ -173,7 +172,7 @@ def by_game(
 
 
 @styled
-def intervals(estimates: "Mapping[str, Interval]", label: str, reference: float) -> Axes:
+def intervals(estimates: Mapping[str, Interval], label: str, reference: float) -> Axes:
     """Estimates by title, with their intervals where they have one; a line at the reference if it is not far away."""
     titles = [textwrap.fill(title, 26, break_on_hyphens=False) for title in estimates]
     drawn = axes(0.8 + 0.3 * len(titles) + 0.12 * sum(title.count("\n") for title in titles))
