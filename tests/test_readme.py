@@ -4,16 +4,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 EXAMPLES = {path.name: path.read_text() for path in (ROOT / "examples").glob("*.py")}
 
 
-def test_the_readme_shows_every_example_as_it_is():
-    assert [name for name, text in EXAMPLES.items() if text not in BLOCKS] == []
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
-def test_what_else_the_readme_shows_runs():
-    others = [block for block in BLOCKS if block not in EXAMPLES.values()]
+def test_the_page_on_the_library_shows_every_example_as_it_is():
+    assert sorted(blocks("docs/library.md")) == sorted(EXAMPLES.values())
+
+
+def test_what_the_readme_shows_is_an_example_or_runs():
+    others = [block for block in blocks("README.md") if block not in EXAMPLES.values()]
     assert others
     for block in others:
         done = subprocess.run(

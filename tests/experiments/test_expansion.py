@@ -1,10 +1,11 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tests.paper_games import GAMES
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments import catalogue
+from vaeiw_jax.experiments import catalogue, pipeline
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, claim, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import COLLECT, ONLINE, PLAY, TRAIN, Job, count
@@ -40,6 +41,7 @@ def numbers(experiment, **settings):
         ("symbols", (0, 0, 14 * (5 * 5 + 6 * 3 + 4 * 1))),
         ("searches", (0, 0, 14 * (3 * 12 + 2 * 2))),  # two of its methods have five runs
         ("olive", (2, 2, 2 * 5 * 3)),
+        ("own_vaes", (8, 2 * 8, 8 * 4 * 3)),  # fine-tuned and from scratch on the same screens
     ],
 )
 def test_each_experiment_has_as_many_jobs_as_the_paper_had_runs(experiment, expected):
@@ -65,6 +67,27 @@ def test_olive_gives_online_and_offline_learning_as_many_simulator_calls():
     needed = {j.name.split("/")[1]: [need.split("/")[0] for need in j.needs] for j in players}
     assert needed == {"olive_universal": [], "olive_offline": ["vaes"], "olive_online": ["online"]}
     assert {j.config.episode.planner.action_choice for j in players} == {"top_two"}
+
+
+def test_own_vaes_are_fine_tuned_as_on_a_laptop_or_trained_from_scratch():
+    jobs = expand(EvaluationConfig("own_vaes", "Pong", runs=1), HERE)
+    (collect,) = (job.config for job in jobs if job.kind == COLLECT)
+    fine_tuned, from_scratch = (job.config for job in jobs if job.kind == TRAIN)
+    laptop = pipeline.configure("Pong", "laptop")
+    assert (collect.num_screens, collect.episode.planner) == (
+        laptop.collect.num_screens,
+        laptop.collect.episode.planner,
+    )
+    of_the_place = {"screens": "", "picture_every": 1}
+    assert dataclasses.replace(fine_tuned, **of_the_place) == laptop.train
+    assert from_scratch.start_from == ""
+    assert from_scratch.epochs == 4 * fine_tuned.epochs
+    features = {
+        job.name.split("/")[1]: job.config.episode.features for job in jobs if job.kind == PLAY
+    }
+    assert features["own_vaes_bprost"].features == "bprost"
+    assert features["own_vaes_universal"].features == "vae:universal"
+    assert len({each.features for each in features.values()}) == 4
 
 
 def test_main_plays_the_papers_games():

@@ -210,16 +210,23 @@ SEARCHES = (
 _CALLS = 100_000
 
 
+def _with_learned_vae(
+    method: Method, learning: dict[str, Any], online: bool = False, start_from: str = "universal"
+) -> Method:
+    """The method with a VAE that is trained for the game, by default from the universal one on."""
+    start = {"start_from": start_from, "batch_size": 8, "learning_rate_end": 1e-5}
+    start["learning_rate"] = 3e-4 if start_from else 1e-3
+    return dataclasses.replace(
+        method.with_settings(method.name, method.title, features="vae"),
+        vae=DISCRETE,
+        learning=tuple(sorted({**start, **learning}.items())),
+        online=online,
+    )
+
+
 def _of_olive(name: str, title: str, online: bool, learning: dict[str, Any]) -> Method:
-    """Olive's search with 100 nodes a decision, on a VAE that goes on learning from the universal one."""
-    settings = {
-        **dict(_of_searches(name, title, action_choice="top_two").settings),
-        "features": "vae",
-    }
-    start = {"start_from": "universal", "batch_size": 8}
-    start |= {"learning_rate": 3e-4, "learning_rate_end": 1e-5}
-    learned = tuple(sorted({**start, **learning}.items()))
-    return Method(name, title, tuple(sorted(settings.items())), DISCRETE, learned, online)
+    """Olive's search with 100 nodes a decision."""
+    return _with_learned_vae(_of_searches(name, title, action_choice="top_two"), learning, online)
 
 
 OLIVE = (
@@ -246,6 +253,23 @@ OLIVE = (
 """What a VAE learns from 10^5 simulator calls. Offline these are 500 decisions with five screens each; online they are
 five games or more of at most 20,000 calls with 500 screens each. Training is on 7,500 frames in all, or with more games
 on more."""
+
+_OWN_SCREENS = {"num_screens": 1500, "collect_nodes": 100}
+OWN_VAES = (
+    _of_symbols("own_vaes_bprost", "B-PROST", features="bprost"),
+    _of_symbols("own_vaes_universal", "the universal VAE"),
+    _with_learned_vae(
+        _of_symbols("own_vaes_fine_tuned", "the universal VAE, fine-tuned"),
+        {**_OWN_SCREENS, "epochs": 3},
+    ),
+    _with_learned_vae(
+        _of_symbols("own_vaes_from_scratch", "the game's own VAE, from scratch"),
+        {**_OWN_SCREENS, "epochs": 12},
+        start_from="",
+    ),
+)
+"""What a VAE of the game's own is worth. Fine-tuned is as `launch.pipeline --preset=laptop` does it; from scratch, on
+the same screens, takes four times as long."""
 
 ATARI_10 = (
     *("Amidar", "BattleZone", "Bowling", "DoubleDunk", "Frostbite"),
@@ -452,6 +476,17 @@ _ALL = (
         OLIVE,
         ("Breakout", "MsPacman"),
         runs=5,
+        budget_is_the_point=True,
+    ),
+    Experiment(
+        "own_vaes",
+        "The universal VAE and the game's own, 150 nodes a decision, at most 300 actions",
+        OWN_VAES,
+        (
+            *("Breakout", "MsPacman", "Pong", "SpaceInvaders"),
+            *("Amidar", "DemonAttack", "Enduro", "Tennis"),
+        ),
+        runs=3,
         budget_is_the_point=True,
     ),
     Experiment("random", "Random play, the 0% of normalised scores", (RANDOM,), GAMES_55, runs=10),

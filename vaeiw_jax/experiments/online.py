@@ -249,15 +249,15 @@ class _Learner:
         # After a crash between these two writes the same screens are chosen again, and are in the store already.
         if chosen and screen_store.count(store) == before:
             screen_store.append(store, self._config.game, generated.screens(chosen))
-        told = {
+        summary = {
             "new": len(new),
             "mean_misfit": choice.mean_misfit,
             "chosen_misfit": choice.chosen_misfit,
             "added": len(chosen),
             "screens": before + len(chosen),
         }
-        durable.write_json(path, told, sealed=True)
-        return told
+        durable.write_json(path, summary, sealed=True)
+        return summary
 
     def _train(self, number: int, directory: Path, choice: dict[str, Any]) -> dict[str, Any] | None:
         """Trains on the data set, if it grew; returns what the curve says of it."""

@@ -127,7 +127,7 @@ class OnlineConfig:
             )
 
     def can_train(self, num_screens: int) -> bool:
-        """Whether so many screens fill a batch, those for validation aside."""
+        """Whether this many screens fill a batch, those for validation aside."""
         if num_screens < 2:
             return False
         (training,), _ = sampling.split([num_screens], self.train.validation_share, self.seed)

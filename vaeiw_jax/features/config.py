@@ -105,7 +105,7 @@ class FeaturesConfig:
             raise UserError(f"quantisation_bits must be from 1 to 8, not {self.quantisation_bits}")
 
     def num_atoms(self, num_bits: int) -> int:
-        """How many atoms there are of codes of so many bits."""
+        """The number of atoms of codes of `num_bits` bits."""
         return num_bits * (1 + (self.literals == EITHER) + 2 * self.changes)
 
     def require_wider_notion(self) -> None:

@@ -57,7 +57,7 @@ class ScreenSet:
         return {"game": "", "games": dict(zip(self.games, self.counts, strict=True))}
 
     def first(self, counts: Sequence[int]) -> "ScreenSet":
-        """The first so many screens of each store."""
+        """The first screens of each store, as many as `counts` says."""
         if tuple(counts) == self.counts:
             return self
         starts = np.cumsum([0, *self.counts[:-1]])

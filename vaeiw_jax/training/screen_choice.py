@@ -113,10 +113,10 @@ def _compiled(function: Callable[..., jax.Array], config: ModelConfig) -> Callab
 
 
 def worst(misfits: np.ndarray, number: int) -> np.ndarray:
-    """int[n]: the places of the largest values, at most so many, ascending; of equal values the first."""
+    """int[n]: the indices of the `number` largest values, ascending; of equal values the first."""
     return np.sort(np.argsort(-misfits, kind="stable")[:number])
 
 
 def _drawn(count: int, number: int, rng: np.random.Generator) -> np.ndarray:
-    """int[n]: at most so many places, at random, ascending."""
+    """int[n]: at most `number` indices below `count`, at random, ascending."""
     return np.sort(rng.choice(count, min(number, count), replace=False))
