@@ -7,6 +7,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+# MKL chooses the kernel of an elementwise function in its first call. Where two threads make that call at once, one may
+# get a kernel of half the precision (pytorch/pytorch#188792), so the first call is made here, by one thread.
+for function in (torch.exp, torch.log, torch.log1p, torch.sqrt, torch.tanh):
+    function(torch.ones(1))
+
 KERNELS = {15: ((4, 4, 3), (3, 4, 4)), 4: ((3, 3, 3, 3, 3), (3, 3, 3, 3, 3))}
 
 
