@@ -92,6 +92,19 @@ def test_every_game_is_validated_as_if_alone(stores: Path) -> None:
     assert validation.games[worst[0]]["excess_bce"] >= validation.games[worst[1]]["excess_bce"]
 
 
+@pytest.mark.parametrize(
+    ("every", "validated"), [(0, [6, 12]), (4, [4, 6, 10, 12]), (2, [2, 4, 6, 8, 10, 12])]
+)
+def test_an_epoch_is_validated_at_its_end_and_as_often_as_asked_for(
+    stores: Path, every: int, validated: list[int]
+) -> None:
+    config = TrainConfig(screens="", batch_size=2, validation_share=0.2, validate_every=every)
+    trainer = Trainer(config, screen_store.load_all(str(stores)))
+    assert sorted({trainer.next_validation(step) for step in range(12)}) == validated
+    for step in range(12):
+        assert trainer.next_validation(step) == min(v for v in validated if v > step)
+
+
 def interrupted_after(calls: int):
     left = iter(range(calls))
     return lambda: next(left, None) is None
@@ -101,17 +114,24 @@ def test_a_run_on_many_stores_that_is_interrupted_ends_like_one_that_is_not(
     stores: Path, tmp_path: Path
 ) -> None:
     config = TrainConfig(
-        screens=str(stores), batch_size=2, epochs=2, validation_share=0.2, picture_every=2
+        screens=str(stores),
+        batch_size=2,
+        epochs=2,
+        validation_share=0.2,
+        validate_every=4,
+        picture_every=2,
     )
     whole = loop.train(config, tmp_path / "whole")
     assert whole is not None
     assert whole["games"] == {"Alien": 5, "Pong": 10}
     assert set(whole["validation"]["games"]) == {"Alien", "Pong"}
     halves = tmp_path / "halves"
-    for calls in (2, 5):
-        assert loop.train(config, halves, interrupted_after(calls)) is None
+    assert loop.train(config, halves, interrupted_after(3)) is None  # which is validated
     screen_store.append(stores / "Pong", "Pong", random_screens("pong", 3))  # it may grow
     assert loop.train(config, halves) == whole
     ours, theirs = ((d / metrics.FILE).read_bytes() for d in (halves, tmp_path / "whole"))
     assert ours == theirs
+    validated = metrics.validations(halves)
+    assert [line["step"] for line in validated] == [4, 6, 10, 12]
+    assert all(set(line["games"]) == {"Alien", "Pong"} for line in validated)
     assert (halves / "pictures" / "games-0002.png").exists()

@@ -111,7 +111,7 @@ def _train(
             run.validate()
         while not run.finished:
             run.advance()
-            if run.at_end_of_epoch:
+            if run.validation_is_due:
                 run.validate()
             elif run.checkpoint_is_due:
                 run.save()
@@ -176,8 +176,8 @@ class _Run:
         return self.step >= self._trainer.total_steps
 
     @property
-    def at_end_of_epoch(self) -> bool:
-        return self.step % self._trainer.steps_per_epoch == 0
+    def validation_is_due(self) -> bool:
+        return self._trainer.next_validation(self.step - 1) == self.step
 
     @property
     def checkpoint_is_due(self) -> bool:
@@ -190,17 +190,18 @@ class _Run:
 
     def advance(self) -> None:
         """Begins the next call; waits for the oldest one when too many are under way."""
-        epoch, done = divmod(self.step, self._trainer.steps_per_epoch)
+        epoch = self.step // self._trainer.steps_per_epoch
         if epoch != self._order_epoch:
             self._order_epoch, self._order = epoch, self._trainer.epoch_order(epoch)
-        count = min(self._trainer.steps_per_call, self._trainer.steps_per_epoch - done)
+        until_validation = self._trainer.next_validation(self.step) - self.step
+        count = min(self._trainer.steps_per_call, until_validation)
         self._state, metrics = self._trainer.advance(self._state, self._order, count)
         self._in_flight.append((self.step, metrics))
         self.step += count
         self._collect(self._trainer.calls_in_flight)
 
     def validate(self) -> None:
-        """Ends an epoch: validation, checkpoint, picture and, if it is the best so far, model."""
+        """Validation, checkpoint, model if it is the best so far and, at the end of an epoch, picture."""
         self._collect(0)
         validation = self._trainer.validate(self._state)
         if self._log:
@@ -218,8 +219,11 @@ class _Run:
             if len(validation.games) > 1:
                 self.best["games"] = validation.games
             self._write_model(self._state)
-        every = self._config.picture_every
-        if every and (self._epoch % every == 0 or self._epoch == self._config.epochs):
+        every, ends_epoch = (
+            self._config.picture_every,
+            not self.step % self._trainer.steps_per_epoch,
+        )
+        if every and ends_epoch and (self._epoch % every == 0 or self.finished):
             self._draw(validation)
 
     def save(self, metrics: dict[str, float] | None = None) -> None:

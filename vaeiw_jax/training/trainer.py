@@ -94,6 +94,15 @@ class Trainer:
         # Collectives of several CPU devices can block one another when more than one call runs.
         self.calls_in_flight = 0 if on_cpu and self._mesh.size > 1 else CALLS_IN_FLIGHT
 
+    def next_validation(self, step: int) -> int:
+        """The first step after `step` that a validation follows: one of each `validate_every`, and an epoch's last."""
+        begun, done = (
+            step // self.steps_per_epoch * self.steps_per_epoch,
+            step % self.steps_per_epoch,
+        )
+        every = self.config.validate_every or self.steps_per_epoch
+        return begun + min(done - done % every + every, self.steps_per_epoch)
+
     def epoch_order(self, epoch: int) -> jax.Array:
         """The batches of an epoch, int32[steps, batch_size], cut along the devices."""
         if len(self._counts) == 1:

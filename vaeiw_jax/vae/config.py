@@ -140,6 +140,10 @@ class TrainConfig:
     validation_share: float = dataclasses.field(
         default=0.05, metadata={"help": "share of the frames kept for validation"}
     )
+    validate_every: int = dataclasses.field(
+        default=0,
+        metadata={"help": "steps of an epoch between validations; 0: one at its end, as always"},
+    )
     seed: int = dataclasses.field(default=0, metadata={"help": "of all that is random"})
     clip_norm: float = dataclasses.field(
         default=0.0, metadata={"help": "clip gradients to this global norm; 0: do not"}
@@ -184,7 +188,7 @@ class TrainConfig:
         for name in ("learning_rate_end", "clip_norm", "tau_start", "zero_suppression"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
-        for name in ("epochs", "seed", "steps_per_call", "picture_every"):
+        for name in ("epochs", "validate_every", "seed", "steps_per_call", "picture_every"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must be zero or more, not {getattr(self, name)}")
         if not 0 < self.learning_rate < math.inf:
