@@ -90,6 +90,18 @@ def test_a_learning_curve_needs_a_step():
     assert b"minutes" not in drawn.svg()
 
 
+def test_a_learning_curve_of_several_games_has_a_line_for_each_and_names_worst_median_and_best():
+    lines = [{"kind": "train", "step": step, "excess_bce": 100 / step} for step in range(1, 9)]
+    nats = {"Alien": 5.0, "Krull": 9.0, "Pong": 1.0, "Qbert": 7.0, "Tennis": 2.0}
+    for step in (4, 8):
+        games = {game: {"excess_bce": value / step} for game, value in nats.items()}
+        lines.append({"kind": "validation", "step": step, "excess_bce": 5 / step, "games": games})
+    axes = learning_curve(lines).axes
+    ends = {line.get_ydata()[-1] for line in axes.lines if len(line.get_ydata()) == 2}
+    assert ends == {value / 8 for value in (*nats.values(), 5.0)}
+    assert [text.get_text() for text in axes.texts] == ["Krull", "Alien", "Pong"]
+
+
 def test_a_learning_curve_tells_minutes_of_all_processes_that_trained(tmp_path):
     assert minutes(tmp_path) == [(0, 0.0)]
     spent = [{"seconds": 60.0, "until_step": 2}, {"seconds": 30.0, "until_step": 2}]

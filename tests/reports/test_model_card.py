@@ -122,6 +122,18 @@ def test_a_card_of_many_games_tells_how_each_is_reconstructed(trained_on_both, s
         assert part in text
 
 
+def test_a_card_says_which_games_were_left_out(trained_on_both, stores, tmp_path):
+    record = durable.read_json(trained_on_both / "trained.json")
+    record["config"]["leave_out"] = "Enduro,Amidar"
+    durable.write_json(trained_on_both / "trained.json", record)
+    card = tmp_path / "card"
+    model_card.publish(trained_on_both, stores, card)
+    text = (card / "README.md").read_text()
+    assert "Bernoulli latents, trained without Enduro, Amidar\n" in text
+    assert f"python -m launch.play --game=Enduro --features=vae:{card}\n" in text
+    assert "launch.collect --game=Alien,Amidar,Enduro,Pong --num_screens=500" in text
+
+
 def test_games_that_were_collected_differently_have_no_card_together(
     trained_on_both, stores, tmp_path
 ):

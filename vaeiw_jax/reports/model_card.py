@@ -31,7 +31,10 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
     """
     trained = _trained(training)
     games = trained.get("games")
-    collected = _collected_from_many(collection, games) if games else _collected(collection)
+    left_out = [game for game in trained["config"].get("leave_out", "").split(",") if game]
+    collected = (
+        _collected_from_many(collection, games, left_out) if games else _collected(collection)
+    )
     lines = metrics.read(training / metrics.FILE)
     picture = _picture(training, trained["validation"]["epoch"])
     config, variables = models.load_model(training / "model")
@@ -43,7 +46,8 @@ def publish(training: Path, collection: Path, directory: Path, note: str = "") -
     )
     title = f"{len(games)} games" if games else trained["game"]
     durable.write_bytes(directory / "learning_curve.png", _learning_curve(training, lines, title))
-    durable.write_bytes(directory / "README.md", _card(trained, collected, training, note).encode())
+    card = _card(trained, collected, training, note, left_out, directory)
+    durable.write_bytes(directory / "README.md", card.encode())
     size = sum(path.stat().st_size for path in directory.iterdir())
     if size > MOST_BYTES:
         raise UserError(f"{directory} takes {size:,} bytes, more than {MOST_BYTES:,}")
@@ -78,8 +82,10 @@ def _collected(collection: Path) -> dict[str, Any]:
     return durable.read_json(path) | {"host": durable.read_json(path.with_suffix(".host.json"))}
 
 
-def _collected_from_many(folder: Path, games: Mapping[str, int]) -> dict[str, Any]:
-    """What the stores of a folder add up to, and the command that makes them all."""
+def _collected_from_many(
+    folder: Path, games: Mapping[str, int], left_out: Sequence[str]
+) -> dict[str, Any]:
+    """What the stores of a folder that were trained on add up to, and the command that makes them all."""
     stores = [_collected(folder / game) for game in games]
     shared = {k: v for k, v in stores[0]["config"].items() if k not in ("game", "num_screens")}
     for store in stores:
@@ -93,7 +99,7 @@ def _collected_from_many(folder: Path, games: Mapping[str, int]) -> dict[str, An
         "duplicates": sum(store["duplicates"] for store in stores),
         "config": shared,
         "seconds": sum(store["host"]["seconds"] for store in stores),
-        "command": _collect_command(list(games), max(games.values()), shared),
+        "command": _collect_command(sorted([*games, *left_out]), max(games.values()), shared),
     }
 
 
@@ -147,7 +153,14 @@ def _learning_curve(training: Path, lines: Sequence[dict[str, Any]], game: str) 
     return curve.png()
 
 
-def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path, note: str) -> str:
+def _card(
+    trained: dict[str, Any],
+    collected: dict[str, Any],
+    training: Path,
+    note: str,
+    left_out: Sequence[str],
+    directory: Path,
+) -> str:
     training_host = durable.read_json(training / "trained.host.json")
     config, best = trained["config"], trained["validation"]
     features = math.prod(int(size) for size in config["latent"].split("x"))
@@ -168,6 +181,8 @@ def _card(trained: dict[str, Any], collected: dict[str, Any], training: Path, no
         training_host=training_host,
         session=training_host["sessions"][-1],
         note=note,
+        left_out=left_out,
+        directory=directory,
         config=config,
         config_json=json.dumps(config, indent=2),
         features=features,
