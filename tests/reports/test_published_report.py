@@ -9,9 +9,9 @@ import pytest
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import results_table
-from vaeiw_jax.experiments.catalogue import TABLE_METHODS
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.evaluation_results import EvaluationResults
+from vaeiw_jax.experiments.methods import TABLE_METHODS
 from vaeiw_jax.experiments.results_table import Line
 from vaeiw_jax.reports import evaluation_report, published_report
 

@@ -1,38 +1,12 @@
 """Every table and figure of the paper as data, and some experiments of our own."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from vaeiw_jax.errors import unknown
-from vaeiw_jax.experiments import paper
-from vaeiw_jax.playing.episodes import PROTOCOLS
-from vaeiw_jax.vae.config import ModelConfig
-
-
-@dataclass(frozen=True)
-class Method:
-    """A column of a table: how games are played."""
-
-    name: str
-    """Names its folder: methods of one name, in whatever experiments, are the same and are run once."""
-    title: str
-    settings: tuple[tuple[str, Any], ...] = ()
-    """The settings of the episode, by flag, in which it differs from the defaults."""
-    vae: ModelConfig | None = None
-    """The VAE whose features it uses, if one is to be trained."""
-    learning: tuple[tuple[str, Any], ...] = ()
-    """The settings of that training, and of collecting screens for it, in which it differs from what is asked for."""
-    online: bool = False
-    """Whether it learns while it plays, instead of collecting screens first."""
-
-    def with_settings(self, name: str, title: str, **settings: Any) -> "Method":
-        """A variant of the method under another name."""
-        merged = dict(self.settings) | settings
-        return dataclasses.replace(
-            self, name=name, title=title, settings=tuple(sorted(merged.items()))
-        )
+from vaeiw_jax.experiments import methods, paper
+from vaeiw_jax.experiments.methods import Method
 
 
 @dataclass(frozen=True)
@@ -59,217 +33,9 @@ class Experiment:
         return self.runs_by_method.get(method, self.runs)
 
 
-def _method(name: str, title: str, vae: ModelConfig | None = None, **settings: Any) -> Method:
-    settings.setdefault("features", "bprost" if vae is None else "vae")
-    return Method(name, title, tuple(sorted(settings.items())), vae)
-
-
-DISCRETE = ModelConfig()
-GAUSSIAN = ModelConfig(latent="15x15x5", latent_kind="gaussian")
-
-IW = _method("iw", "IW B-PROST", planner="iw", risk_averse=False)
-ROLLOUT_IW_RA = _method("rollout_iw_ra", "RA RolloutIW B-PROST")
-ROLLOUT_IW = _method("rollout_iw", "RolloutIW B-PROST", risk_averse=False)
-ROLLOUT_IW_32S = ROLLOUT_IW.with_settings(
-    "rollout_iw_32s", "RolloutIW B-PROST, 32 s", budget_seconds=32.0
-)
-ROLLOUT_IW_RAM_RA = _method("rollout_iw_ram_ra", "RA RolloutIW RAM", features="ram")
-VAE_IW_RA = _method("vae_iw_ra", "RA VAE-IW", DISCRETE)
-VAE_IW_RECOMMENDED_RA = VAE_IW_RA.with_settings(
-    "vae_iw_recommended_ra", "RA VAE-IW, recommended", **PROTOCOLS["recommended"]
-)
-VAE_IW = _method("vae_iw", "VAE-IW", DISCRETE, risk_averse=False)
-VAE_IW_32S = VAE_IW.with_settings("vae_iw_32s", "VAE-IW, 32 s", budget_seconds=32.0)
-VAE_IW_32S_RA = VAE_IW_RA.with_settings("vae_iw_32s_ra", "RA VAE-IW, 32 s", budget_seconds=32.0)
-VAE_4X4_RA = _method("vae_iw_4x4x200_ra", "RA VAE-IW 4x4x200", ModelConfig(latent="4x4x200"))
-VAE_BETA_RA = _method("vae_iw_beta_1e-3_ra", "RA VAE-IW β = 10⁻³", ModelConfig(beta=1e-3))
-VAE_6_BIT_RA = _method(
-    "vae_iw_6_bit_ra", "RA VAE-IW continuous, 6 bit", GAUSSIAN, quantisation_bits=6
-)
-VAE_4_BIT_RA = _method(
-    "vae_iw_4_bit_ra", "RA VAE-IW continuous, 4 bit", GAUSSIAN, quantisation_bits=4
-)
-RANDOM = _method("random", "random play", planner="random")
-
 GAMES_55 = paper.table("main_0.5s").games
 GAMES_47 = paper.table("risk_aversion").games
 GAMES_51 = paper.table("learning_methods").games
-
-MAIN_METHODS, MAIN_RUNS = (IW, ROLLOUT_IW_RA, VAE_IW_RA), 10
-"""Of Table 1."""
-
-
-def _in_the_table(name: str, title: str, **settings: Any) -> Method:
-    """100 nodes a decision, as Olive and pi-HIW have; 18,000 emulator frames, the limit of AAAI 2018."""
-    budget: dict[str, Any] = {
-        "budget_nodes": 100,
-        "budget_seconds": None,
-        "max_emulator_frames": 18_000,
-    }
-    return _method(name, title, None, **budget, **settings)
-
-
-TABLE_METHODS = (
-    _in_the_table("random_play", "random play", planner="random"),
-    _in_the_table("rollout_iw_bprost", "RolloutIW B-PROST"),
-    _in_the_table("rollout_iw_ram", "RolloutIW RAM", features="ram"),
-    _in_the_table("vae_iw_universal", "VAE-IW", features="vae:universal"),
-    _in_the_table(
-        "vae_iw_recommended",
-        "VAE-IW, recommended",
-        **{"features": "vae:universal"} | PROTOCOLS["recommended"],
-    ),
-)
-"""Of the results that come with the project."""
-
-
-def _of_symbols(name: str, title: str, **settings: Any) -> Method:
-    budget: dict[str, Any] = {"budget_nodes": 150, "budget_seconds": None, "max_actions": 300}
-    return _method(name, title, None, **budget, **{"features": "vae:universal"} | settings)
-
-
-SYMBOLS = (
-    _of_symbols("symbols_bprost", "B-PROST", features="bprost"),
-    _of_symbols("symbols_true", "true bits (the paper)"),
-    _of_symbols("symbols_noise", "true bits, noise (published code)", noise=True),
-    _of_symbols("symbols_either", "either value", literals="either"),
-    _of_symbols("symbols_unusual", "unusual bits", literals="unusual"),
-    _of_symbols("symbols_true_changes", "true bits, changes", changes=True),
-    _of_symbols("symbols_either_changes", "either value, changes", literals="either", changes=True),
-    _of_symbols("symbols_unusual_changes", "unusual, changes", literals="unusual", changes=True),
-    _of_symbols(
-        "symbols_either_changes_widened",
-        "true bits, widened",
-        **{"literals": "either", "changes": True, "widen": True},
-    ),
-    _of_symbols("symbols_unusual_pairs", "pairs of unusual bits", literals="unusual", width=2),
-    _of_symbols(
-        "symbols_unusual_changes_widened",
-        "unusual bits, widened",
-        **{"literals": "unusual", "changes": True, "widen": True},
-    ),
-    _of_symbols(
-        "symbols_true_longest_top_two",
-        "true bits, longest ties, top-two Thompson",
-        **{"zero_ties": "longest", "action_choice": "top_two"},
-    ),
-    _of_symbols(
-        "symbols_either_longest_top_two",
-        "either value, longest ties, top-two Thompson",
-        **{"literals": "either", "zero_ties": "longest", "action_choice": "top_two"},
-    ),
-    _of_symbols("symbols_noise_longest", "noise, longest ties", noise=True, zero_ties="longest"),
-    _of_symbols(
-        "symbols_noise_longest_top_two",
-        "noise, longest ties, top-two Thompson",
-        **{"noise": True, "zero_ties": "longest", "action_choice": "top_two"},
-    ),
-)
-"""What of a learned code is an atom, and together with what search."""
-
-
-def _of_searches(name: str, title: str, **settings: Any) -> Method:
-    budget: dict[str, Any] = {"budget_nodes": 100, "budget_seconds": None, "max_actions": 300}
-    return _method(name, title, None, **budget, **{"features": "vae:universal"} | settings)
-
-
-_ORIGINAL = "Bandres et al., 2018"
-_OLIVE, _PI_IW = "Ayton and Asai, 2022", "after Junyent et al., 2019"
-SEARCHES = (
-    _of_searches("searches_uniform", "uniform (the paper)"),
-    _of_searches("searches_longest", f"longest ties ({_ORIGINAL})", zero_ties="longest"),
-    _of_searches("searches_untried", f"untried as 0 ({_ORIGINAL})", untried_as_zero=True),
-    _of_searches("searches_top_two", f"top-two Thompson ({_OLIVE})", action_choice="top_two"),
-    _of_searches(
-        "searches_top_two_rewards",
-        f"top-two Thompson, of rewards ({_OLIVE})",
-        **{"action_choice": "top_two", "choice_returns": "reward"},
-    ),
-    _of_searches("searches_thompson", f"Thompson ({_OLIVE})", action_choice="thompson"),
-    _of_searches("searches_ucb1", f"UCB1 ({_OLIVE})", action_choice="ucb1"),
-    _of_searches("searches_maximum", f"maximum ({_OLIVE})", action_choice="maximum"),
-    _of_searches("searches_policy", f"policy, half of the choices ({_PI_IW})", policy_share=0.5),
-    _of_searches(
-        "searches_policy_ranks",
-        f"policy by ranks, half of the choices ({_PI_IW})",
-        **{"policy_share": 0.5, "policy_target": "rank", "policy_temperature": 0.1},
-    ),
-    _of_searches(
-        "searches_top_two_longest",
-        "top-two Thompson, longest ties",
-        **{"action_choice": "top_two", "zero_ties": "longest"},
-    ),
-    _of_searches(
-        "searches_top_two_rewards_longest",
-        "top-two Thompson, of rewards, longest ties",
-        **{"action_choice": "top_two", "choice_returns": "reward", "zero_ties": "longest"},
-    ),
-)
-"""How a rollout chooses its actions."""
-
-_CALLS = 100_000
-
-
-def _with_learned_vae(
-    method: Method, learning: dict[str, Any], online: bool = False, start_from: str = "universal"
-) -> Method:
-    """The method with a VAE that is trained for the game, by default from the universal one on."""
-    start = {"start_from": start_from, "batch_size": 8, "learning_rate_end": 1e-5}
-    start["learning_rate"] = 3e-4 if start_from else 1e-3
-    return dataclasses.replace(
-        method.with_settings(method.name, method.title, features="vae"),
-        vae=DISCRETE,
-        learning=tuple(sorted({**start, **learning}.items())),
-        online=online,
-    )
-
-
-def _of_olive(name: str, title: str, online: bool, learning: dict[str, Any]) -> Method:
-    """Olive's search with 100 nodes a decision."""
-    return _with_learned_vae(_of_searches(name, title, action_choice="top_two"), learning, online)
-
-
-OLIVE = (
-    _of_searches("olive_universal", "the universal VAE as it is", action_choice="top_two"),
-    _of_olive(
-        "olive_offline",
-        "trained before it plays, on screens of B-PROST's games",
-        online=False,
-        learning={"num_screens": 5 * _CALLS // 200, "collect_nodes": 200, "epochs": 3},
-    ),
-    _of_olive(
-        "olive_online",
-        f"trained while it plays ({_OLIVE})",
-        online=True,
-        learning={
-            "simulator_calls": _CALLS,
-            "episode_calls": _CALLS // 5,
-            "candidates": 1000,
-            "epochs": 1,
-            "evaluations": 0,
-        },
-    ),
-)
-"""What a VAE learns from 10^5 simulator calls. Offline these are 500 decisions with five screens each; online they are
-five games or more of at most 20,000 calls with 500 screens each. Training is on 7,500 frames in all, or with more games
-on more."""
-
-_OWN_SCREENS = {"num_screens": 1500, "collect_nodes": 100}
-OWN_VAES = (
-    _of_symbols("own_vaes_bprost", "B-PROST", features="bprost"),
-    _of_symbols("own_vaes_universal", "the universal VAE"),
-    _with_learned_vae(
-        _of_symbols("own_vaes_fine_tuned", "the universal VAE, fine-tuned"),
-        {**_OWN_SCREENS, "epochs": 3},
-    ),
-    _with_learned_vae(
-        _of_symbols("own_vaes_from_scratch", "the game's own VAE, from scratch"),
-        {**_OWN_SCREENS, "epochs": 12},
-        start_from="",
-    ),
-)
-"""What a VAE of the game's own is worth. Fine-tuned is as `launch.pipeline --preset=laptop` does it; from scratch, on
-the same screens, takes four times as long."""
 
 ATARI_10 = (
     *("Amidar", "BattleZone", "Bowling", "DoubleDunk", "Frostbite"),
@@ -277,18 +43,11 @@ ATARI_10 = (
 )
 """Ten games whose scores predict those of all (Aitchison, Sweetser and Hutter, 2023)."""
 
+MAIN_METHODS, MAIN_RUNS = (methods.IW, methods.ROLLOUT_IW_RA, methods.VAE_IW_RA), 10
+"""Of Table 1."""
+
 CURVE_NODES = (25, 50, 100, 200, 400, 800, 1600, 3200)
 EQUAL_NODES = 150
-
-
-def at_nodes(method: Method, nodes: int) -> Method:
-    """The method with a budget in nodes alone."""
-    return method.with_settings(
-        f"{method.name}_{nodes}_nodes",
-        f"{method.title}, {nodes:,} nodes",
-        budget_nodes=nodes,
-        budget_seconds=None,
-    )
 
 
 def _ablation(
@@ -309,17 +68,17 @@ def _ablation(
 
 
 def _figure(name: str, title: str) -> Experiment:
-    methods = (VAE_IW_RA, VAE_IW_32S_RA)
-    return Experiment(name, title, methods, GAMES_55, runs=1, budget_is_the_point=True)
+    compared = (methods.VAE_IW_RA, methods.VAE_IW_32S_RA)
+    return Experiment(name, title, compared, GAMES_55, runs=1, budget_is_the_point=True)
 
 
 def equal_nodes(nodes: int) -> Experiment:
     """All methods with the same budget in nodes: what features and planners are worth, speed aside."""
-    methods = (IW, ROLLOUT_IW_RA, ROLLOUT_IW_RAM_RA, VAE_IW_RA)
+    compared = (methods.IW, methods.ROLLOUT_IW_RA, methods.ROLLOUT_IW_RAM_RA, methods.VAE_IW_RA)
     return Experiment(
         "equal_nodes",
         f"All methods with {nodes:,} nodes a decision",
-        tuple(at_nodes(method, nodes) for method in methods),
+        tuple(methods.at_nodes(method, nodes) for method in compared),
         GAMES_55,
         runs=10,
     )
@@ -327,11 +86,11 @@ def equal_nodes(nodes: int) -> Experiment:
 
 def budget_curve(nodes: Sequence[int]) -> Experiment:
     """Scores against the budget in nodes."""
-    methods = (ROLLOUT_IW_RA, VAE_IW_RA)
+    compared = (methods.ROLLOUT_IW_RA, methods.VAE_IW_RA)
     return Experiment(
         "budget_curve",
         "Scores against the nodes a decision may take",
-        tuple(at_nodes(method, budget) for method in methods for budget in nodes),
+        tuple(methods.at_nodes(method, budget) for method in compared for budget in nodes),
         GAMES_55,
         runs=5,
         budget_is_the_point=True,
@@ -356,7 +115,7 @@ _ALL = (
     Experiment(
         "features",
         "RolloutIW with B-PROST and VAE-IW: the same planner with hand-made and learned features",
-        (ROLLOUT_IW_RA, VAE_IW_RA, VAE_IW_RECOMMENDED_RA),
+        (methods.ROLLOUT_IW_RA, methods.VAE_IW_RA, methods.VAE_IW_RECOMMENDED_RA),
         GAMES_55,
         runs=MAIN_RUNS,
         paper_table="main_0.5s",
@@ -367,54 +126,54 @@ _ALL = (
         "latent_size",
         "Codes of 15x15x20 and of 4x4x200",
         "latent_size",
-        {VAE_IW_RA: "vae_15x15x20_ra", VAE_4X4_RA: "vae_4x4x200_ra"},
+        {methods.VAE_IW_RA: "vae_15x15x20_ra", methods.VAE_4X4_RA: "vae_4x4x200_ra"},
     ),
     _ablation(
         "continuous",
         "Continuous and discrete latents",
         "continuous_vs_discrete",
         {
-            VAE_6_BIT_RA: "continuous_6bit_ra",
-            VAE_4_BIT_RA: "continuous_4bit_ra",
-            VAE_IW_RA: "discrete_ra",
+            methods.VAE_6_BIT_RA: "continuous_6bit_ra",
+            methods.VAE_4_BIT_RA: "continuous_4bit_ra",
+            methods.VAE_IW_RA: "discrete_ra",
         },
     ),
     _ablation(
         "beta",
         "β of 10⁻³ and of 10⁻⁴",
         "beta",
-        {VAE_BETA_RA: "beta_1e-3_ra", VAE_IW_RA: "beta_1e-4_ra"},
+        {methods.VAE_BETA_RA: "beta_1e-3_ra", methods.VAE_IW_RA: "beta_1e-4_ra"},
     ),
     _ablation(
         "risk_aversion",
         "VAE-IW without and with risk aversion",
         "risk_aversion",
-        {VAE_IW: "vae_iw", VAE_IW_RA: "vae_iw_ra"},
+        {methods.VAE_IW: "vae_iw", methods.VAE_IW_RA: "vae_iw_ra"},
     ),
     _ablation(
         "no_risk_aversion",
         "RolloutIW and VAE-IW, both without risk aversion",
         "no_risk_aversion",
-        {ROLLOUT_IW: "rollout_iw_bprost", VAE_IW: "vae_iw"},
+        {methods.ROLLOUT_IW: "rollout_iw_bprost", methods.VAE_IW: "vae_iw"},
     ),
     _ablation(
         "budget",
         "VAE-IW with 0.5 s and with 32 s",
         "budget_0.5s_vs_32s",
-        {VAE_IW: "vae_iw_0.5s", VAE_IW_32S: "vae_iw_32s"},
+        {methods.VAE_IW: "vae_iw_0.5s", methods.VAE_IW_32S: "vae_iw_32s"},
         budget_is_the_point=True,
     ),
     _ablation(
         "budget_bprost",
         "RolloutIW and VAE-IW with 32 s",
         "budget_32s",
-        {ROLLOUT_IW_32S: "rollout_iw_bprost_32s", VAE_IW_32S: "vae_iw_32s"},
+        {methods.ROLLOUT_IW_32S: "rollout_iw_bprost_32s", methods.VAE_IW_32S: "vae_iw_32s"},
         budget_is_the_point=True,
     ),
     Experiment(
         "learning_methods",
         "VAE-IW beside Rainbow and π-IW",
-        (VAE_IW_RA,),
+        (methods.VAE_IW_RA,),
         GAMES_51,
         runs=MAIN_RUNS,
         paper_table="learning_methods",
@@ -428,7 +187,7 @@ _ALL = (
     Experiment(
         "table",
         "Every method on all games, 100 nodes a decision, 18,000 emulator frames",
-        TABLE_METHODS,
+        methods.TABLE_METHODS,
         GAMES_55,
         runs=3,
         paper_table="main_0.5s",
@@ -442,7 +201,7 @@ _ALL = (
     Experiment(
         "symbols",
         "What of a learned code is an atom, 150 nodes a decision, at most 300 actions",
-        SYMBOLS,
+        methods.SYMBOLS,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
         # The candidates for what is recommended, and what they are compared with, have two more seeds, which none was
@@ -463,7 +222,7 @@ _ALL = (
     Experiment(
         "searches",
         "How a rollout chooses its actions, 100 nodes a decision, at most 300 actions",
-        SEARCHES,
+        methods.SEARCHES,
         (*ATARI_10, "Breakout", "MsPacman", "Pong", "SpaceInvaders"),
         runs=3,
         # The search that was furthest ahead after three runs, and the paper's, have seeds it was not chosen by as well.
@@ -473,7 +232,7 @@ _ALL = (
     Experiment(
         "olive",
         "What a VAE learns from 100,000 simulator calls, 100 nodes a decision, at most 300 actions",
-        OLIVE,
+        methods.OLIVE,
         ("Breakout", "MsPacman"),
         runs=5,
         budget_is_the_point=True,
@@ -481,7 +240,7 @@ _ALL = (
     Experiment(
         "own_vaes",
         "The universal VAE and the game's own, 150 nodes a decision, at most 300 actions",
-        OWN_VAES,
+        methods.OWN_VAES,
         (
             *("Breakout", "MsPacman", "Pong", "SpaceInvaders"),
             *("Amidar", "DemonAttack", "Enduro", "Tennis"),
@@ -489,7 +248,9 @@ _ALL = (
         runs=3,
         budget_is_the_point=True,
     ),
-    Experiment("random", "Random play, the 0% of normalised scores", (RANDOM,), GAMES_55, runs=10),
+    Experiment(
+        "random", "Random play, the 0% of normalised scores", (methods.RANDOM,), GAMES_55, runs=10
+    ),
 )
 
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -11,7 +11,8 @@ from vaeiw_jax import atari, configs, durable
 from vaeiw_jax.configs import same_as
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue, online_config
-from vaeiw_jax.experiments.catalogue import Experiment, Method
+from vaeiw_jax.experiments.catalogue import Experiment
+from vaeiw_jax.experiments.methods import DISCRETE, ROLLOUT_IW_RA, Method
 from vaeiw_jax.experiments.online_config import OnlineConfig
 from vaeiw_jax.features import FeaturesConfig, lookup
 from vaeiw_jax.features.config import LITERALS, TRUE, USUAL
@@ -306,7 +307,7 @@ class EvaluationConfig:
             kind: amount,
             **atoms,
         }
-        vae = catalogue.DISCRETE if entry.takes_directory and not model else None
+        vae = DISCRETE if entry.takes_directory and not model else None
         title_of_features = " ".join([entry.title, *([model] if model else []), *words])
         title = f"{SEARCHES[planner].title} {title_of_features}, {amount:g} {kind.removeprefix('budget_')}"
         return Method(name, title, tuple(sorted(settings.items())), vae)
@@ -337,7 +338,7 @@ class EvaluationConfig:
         nodes = self.collect_nodes or (self.nodes[0] if self.nodes else None)
         nodes = learning.get("collect_nodes", nodes)
         budget = {} if nodes is None else {"budget_nodes": nodes, "budget_seconds": None}
-        settings = dict(catalogue.ROLLOUT_IW_RA.settings) | budget | {"game": game}
+        settings = dict(ROLLOUT_IW_RA.settings) | budget | {"game": game}
         screens = learning.get("num_screens", self.num_screens)
         return configs.from_settings(
             CollectConfig, settings | {"num_screens": screens}, partial=True

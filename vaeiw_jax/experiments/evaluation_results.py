@@ -9,10 +9,11 @@ from typing import Any
 from vaeiw_jax import configs, durable, models
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import results_table, status
-from vaeiw_jax.experiments.catalogue import Experiment, Method
+from vaeiw_jax.experiments.catalogue import Experiment
 from vaeiw_jax.experiments.evaluation import EvaluationConfig, of_workdir
 from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import ONLINE, PLAY, TRAIN, Job
+from vaeiw_jax.experiments.methods import Method
 from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.playing.episodes import EpisodeConfig
 

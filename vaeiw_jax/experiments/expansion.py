@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax.configs import settings
-from vaeiw_jax.experiments.catalogue import Method
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import COLLECT, KINDS, ONLINE, PLAY, TRAIN, Job
+from vaeiw_jax.experiments.methods import Method
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.vae.config import ModelConfig
 

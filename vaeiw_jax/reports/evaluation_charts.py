@@ -5,8 +5,8 @@ from typing import Any
 from matplotlib.colors import to_rgba
 
 from vaeiw_jax.experiments import paper
-from vaeiw_jax.experiments.catalogue import Method
 from vaeiw_jax.experiments.evaluation_results import ExperimentResults
+from vaeiw_jax.experiments.methods import Method
 from vaeiw_jax.reports import charts, score_statistics
 from vaeiw_jax.reports import evaluation_summary as summary
 from vaeiw_jax.reports.charts import LIGHT, SERIES, Chart
