@@ -24,7 +24,10 @@ TINY = (
 )
 
 
-def test_planner_features_and_scaling_end_in_one_file_and_one_picture(launch, tmp_path):
+def test_planner_features_and_scaling_end_in_one_file_and_one_picture(
+    launch, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")  # five sizes of batches
     suites = "--suite=planner,features,scaling"
     done = launch("benchmark", suites, f"--workdir={tmp_path}", *TINY)
     assert done.returncode == 0, done.stderr

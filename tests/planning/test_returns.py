@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaeiw_jax.planning.returns import action_values, best_action, returns, utility
-from vaeiw_jax.planning.tree import Tree
+from vaeiw_jax.planning.returns import best_action, returns, utility, values_below
+from vaeiw_jax.planning.tree import ROOT, Tree
 from vaeiw_jax.planning.world import Transition
 
 
@@ -14,6 +14,11 @@ def tree_of(edges, num_actions=3):
     for parent, action, value in edges:
         tree.add(parent, action, Transition(None, value, 0, False), value)
     return tree
+
+
+def action_values(tree, discount, untried_as_zero=False, leaf_alpha=1.0):
+    value = returns(tree, discount, untried_as_zero, leaf_alpha)
+    return values_below(tree, ROOT, value, untried_as_zero)
 
 
 def test_the_returns_of_a_hand_worked_tree():

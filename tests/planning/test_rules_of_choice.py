@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.planning.test_returns import action_values
 from tests.planning.test_rules import config
 from tests.planning.toy import Corridor, RandomWorld, Script, planner
-from vaeiw_jax.planning.returns import action_values, best_action, returns, revalue, utility
+from vaeiw_jax.planning.returns import best_action, returns, revalue, utility
 from vaeiw_jax.planning.tree import Tree
 from vaeiw_jax.planning.world import Transition
 

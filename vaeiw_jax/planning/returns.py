@@ -72,14 +72,6 @@ def returns(
     return value
 
 
-def action_values(
-    tree: Tree, discount: float, untried_as_zero: bool = False, leaf_alpha: float = 1.0
-) -> np.ndarray:
-    """float64[num_actions]: the return of the root's child by each action, as `values_below` has it."""
-    value = returns(tree, discount, untried_as_zero, leaf_alpha)
-    return values_below(tree, ROOT, value, untried_as_zero)
-
-
 def values_below(tree: Tree, node: int, value: np.ndarray, untried_as_zero: bool) -> np.ndarray:
     """float64[num_actions]: the return of a node's child by each action; NaN where there is none.
 
