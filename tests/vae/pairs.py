@@ -56,7 +56,7 @@ def inputs(config: ModelConfig, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return frames, noise
 
 
-def to_torch(images: np.ndarray, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def to_torch(images: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
     return torch.from_numpy(np.moveaxis(np.array(images), -1, 1)).to(dtype).contiguous()
 
 
