@@ -4,8 +4,9 @@ config.json        which autoencoder, and what is known about it
 weights-....npz    its variables, compressed; config.json holds their digest
 usual-....npz      if known, for each game the code that its screens mostly have; config.json holds their digest
 
-Those that come with the project are in `checkpoints`, `universal` for every game and one folder per game that has one
-of its own: package data in an installation, and in a checkout a link to the folder at its top level.
+Those that come with the project are in `checkpoints`, `universal` for every game, `left_out` to show what one is worth
+in games it never saw, and one folder per game that has one of its own: package data in an installation, and in a
+checkout a link to the folder at its top level.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ FORMAT = "vaeiw_jax model 1"
 
 def shipped_games() -> list[str]:
     """The games that a trained model of their own comes with."""
-    return [name for name in shipped_models() if name != UNIVERSAL]
+    return [name for name in shipped_models() if trained_on(SHIPPED / name) == [name]]
 
 
 def shipped_models() -> list[str]:

@@ -41,6 +41,7 @@ def numbers(experiment, **settings):
         ("symbols", (0, 0, 14 * (5 * 5 + 6 * 3 + 4 * 1))),
         ("searches", (0, 0, 14 * (3 * 12 + 2 * 2))),  # two of its methods have five runs
         ("olive", (2, 2, 2 * 5 * 3)),
+        ("left_out", (0, 0, 8 * 3 * 3)),
         ("own_vaes", (8, 2 * 8, 8 * 4 * 3)),  # fine-tuned and from scratch on the same screens
     ],
 )
@@ -85,9 +86,13 @@ def test_own_vaes_are_fine_tuned_as_on_a_laptop_or_trained_from_scratch():
     features = {
         job.name.split("/")[1]: job.config.episode.features for job in jobs if job.kind == PLAY
     }
-    assert features["own_vaes_bprost"].features == "bprost"
-    assert features["own_vaes_universal"].features == "vae:universal"
+    assert features["vaes_bprost"].features == "bprost"
+    assert features["vaes_universal"].features == "vae:universal"
     assert len({each.features for each in features.values()}) == 4
+
+
+def test_games_left_out_and_own_vaes_share_games_and_what_both_compare_with():
+    assert numbers("left_out,own_vaes") == (8, 2 * 8, 8 * 4 * 3 + 4 * 3 * 2 + 8 * 3)
 
 
 def test_main_plays_the_papers_games():

@@ -231,15 +231,24 @@ five games or more of at most 20,000 calls with 500 screens each. Training is on
 on more."""
 
 _OWN_SCREENS = {"num_screens": 1500, "collect_nodes": 100}
+_VAES_BPROST = _of_symbols("vaes_bprost", "B-PROST", features="bprost")
+_VAES_UNIVERSAL = _of_symbols("vaes_universal", "the universal VAE")
+LEFT_OUT = (
+    _VAES_BPROST,
+    _VAES_UNIVERSAL,
+    _of_symbols("vaes_left_out", "a VAE that never saw the game", features="vae:left_out"),
+)
+"""What the universal VAE is worth in games it was not trained on."""
+
 OWN_VAES = (
-    _of_symbols("own_vaes_bprost", "B-PROST", features="bprost"),
-    _of_symbols("own_vaes_universal", "the universal VAE"),
+    _VAES_BPROST,
+    _VAES_UNIVERSAL,
     _with_learned_vae(
-        _of_symbols("own_vaes_fine_tuned", "the universal VAE, fine-tuned"),
+        _of_symbols("vaes_fine_tuned", "the universal VAE, fine-tuned"),
         {**_OWN_SCREENS, "epochs": 3},
     ),
     _with_learned_vae(
-        _of_symbols("own_vaes_from_scratch", "the game's own VAE, from scratch"),
+        _of_symbols("vaes_from_scratch", "the game's own VAE, from scratch"),
         {**_OWN_SCREENS, "epochs": 12},
         start_from="",
     ),
