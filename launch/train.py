@@ -46,8 +46,8 @@ def main() -> int | None:
         return 130
     best = record["validation"]
     print(
-        f"trained for {record['steps']} steps; best validation loss {best['loss']:,.1f} after epoch"
-        f" {best['epoch']}: reconstruction {best['bce']:,.1f} ({best['excess_bce']:,.1f} above the"
+        f"trained for {record['steps']} steps; best validation loss {best['loss']:,.1f} at step"
+        f" {best['step']}: reconstruction {best['bce']:,.1f} ({best['excess_bce']:,.1f} above the"
         f" floor), KL {best['kl']:,.1f}\nmodel: {workdir / 'model'}"
     )
     return None
