@@ -57,8 +57,9 @@ class Trained:
 
     @property
     def short(self) -> bool:
-        """Whether it was trained for much less than the paper's were. The paper has none for all games."""
-        return self.game != models.UNIVERSAL and self.record["steps"] < 0.9 * PAPER_STEPS
+        """Whether it was trained for much less than the paper's were. The paper has none for many games."""
+        of_many = len(self.record.get("games", ())) > 1
+        return not of_many and self.record["steps"] < 0.9 * PAPER_STEPS
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,7 @@ def _shipped(features: str) -> Trained | None:
     steps = (description["about"].get("validation") or {}).get("step", 0)
     record = {
         "steps": steps,
+        "games": models.trained_on(directory),
         "model": description["weights"]["sha256"],
         "config": description["model"],
     }
