@@ -85,6 +85,16 @@ def test_the_section_says_who_is_best_and_by_how_much(results):
     assert "1 of 3 games won, 1 tied, 1 lost: 50%, with 95% confidence" in section
 
 
+def test_both_compare_with_the_papers_numbers(results, directory):
+    # Above the printed 4.2 and -4.2 in Pong, below 45.7 and 86.2 in Breakout, below 5.3 and above 2 in Freeway.
+    section = " ".join(published_report.section(results).split())
+    assert "in 1 of 3 games with VAE-IW and in 2 of 3 with RolloutIW and B-PROST" in section
+    page = published_report.write(results, directory).read_text()
+    for title, games in (("VAE-IW", "1 / 0 / 2"), ("RolloutIW B-PROST", "2 / 0 / 1")):
+        (row,) = (line for line in page.splitlines() if f"| {title} | {title} in the paper |" in line)
+        assert games in row
+
+
 def test_a_method_without_runs_is_named_and_left_out(results, directory):
     for text in (
         published_report.write(results, directory).read_text(),

@@ -6,6 +6,7 @@ from typing import Any
 
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.experiments import paper
 from vaeiw_jax.experiments.evaluation_results import EvaluationResults, ExperimentResults
 from vaeiw_jax.reports import evaluation_charts, evaluation_summary, score_statistics, score_tables
 from vaeiw_jax.reports.pages import render
@@ -56,6 +57,7 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
     experiment, status = results.experiment, results.evaluation.status
     means = {method.name: results.means(method.name) for method in experiment.methods}
     share = score_statistics.share_won(means.get(LEARNED, {}), means.get(HAND_MADE, {}))
+    beside_paper = {name: _against_paper(results, name) for name in (LEARNED, HAND_MADE)}
     charted = not all(evaluation_charts.is_random(each) for each in experiment.methods)
     methods = results.evaluation.methods.values()
     return {
@@ -66,11 +68,21 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
         "wanted": len(status.jobs),
         "games": len({run.game for run in results.evaluation.played}),
         "summary": _summary(results) if charted else None,
-        "comparisons": evaluation_summary.comparisons_table(results, compare=False),
+        "comparisons": evaluation_summary.comparisons_table(results, compare=True),
         "costs": evaluation_summary.costs_table(results),
         "share": share,
         "share_text": _share_text(share) if share else "",
+        "learned_beside_paper": beside_paper[LEARNED],
+        "hand_made_beside_paper": beside_paper[HAND_MADE],
     }
+
+
+def _against_paper(results: ExperimentResults, method: str) -> str:
+    """In how many games our mean is above the paper's, as "2 of 4"; empty where there are no runs."""
+    experiment = results.experiment
+    printed = paper.table(experiment.paper_table or "").scores[experiment.paper_columns[method]]
+    share = score_statistics.share_won(results.means(method), printed)
+    return f"{share.won} of {share.won + share.tied + share.lost}" if share else ""
 
 
 def _share_text(share: Share) -> str:
