@@ -91,7 +91,9 @@ def test_both_compare_with_the_papers_numbers(results, directory):
     assert "in 1 of 3 games with VAE-IW and in 2 of 3 with RolloutIW and B-PROST" in section
     page = published_report.write(results, directory).read_text()
     for title, games in (("VAE-IW", "1 / 0 / 2"), ("RolloutIW B-PROST", "2 / 0 / 1")):
-        (row,) = (line for line in page.splitlines() if f"| {title} | {title} in the paper |" in line)
+        (row,) = (
+            line for line in page.splitlines() if f"| {title} | {title} in the paper |" in line
+        )
         assert games in row
 
 
