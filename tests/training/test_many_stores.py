@@ -50,6 +50,9 @@ def test_what_cannot_be_trained_on_together_is_said_in_a_sentence(
     ):
         with pytest.raises(UserError, match=sentence):
             screen_store.load_all(f"{stores},{tmp_path / added}")
+    for again, named in ((stores, "Alien"), (stores / "Pong", "Pong")):
+        with pytest.raises(UserError, match=f"{named} is named twice; name each store once"):
+            screen_store.load_all(f"{stores},{again}")
     with pytest.raises(UserError, match="holds neither a screen store"):
         screen_store.load_all(str(tmp_path / "nothing"))
     with pytest.raises(UserError, match="names no folder"):

@@ -115,15 +115,20 @@ def load_all(given: str, leave_out: Sequence[str] = ()) -> ScreenSet:
       leave_out: games whose stores are not read.
     """
     folders = [Path(part.strip()) for part in given.split(",") if part.strip()]
-    stores = {folder: _stores_in(folder) for folder in folders}
-    if len(folders) == 1 and not stores[folders[0]]:
+    if not folders:
+        raise UserError(f"--screens names no folder, being {given!r}")
+    if len(folders) == 1 and not _stores_in(folders[0]):
         return load(folders[0])
-    for folder, inside in stores.items():
+    stores: list[Path] = []
+    for folder in folders:
+        inside = _stores_in(folder)
         if not inside:
             raise UserError(f"{folder} holds no screen store; collect screens into it first")
-    if not stores:
-        raise UserError(f"--screens names no folder, being {given!r}")
-    return _load_stores([store for inside in stores.values() for store in inside], leave_out)
+        for store in inside:
+            if store in stores:
+                raise UserError(f"the screen store {store} is named twice; name each store once")
+        stores += inside
+    return _load_stores(stores, leave_out)
 
 
 def _stores_in(folder: Path) -> list[Path]:
