@@ -113,14 +113,16 @@ class ProgressBar:
 
     def tell(self, progress: Progress) -> None:
         self.latest = progress
+        on_terminal = sys.stderr.isatty()
         if self._bar is None:
             self._bar = tqdm(
                 total=progress.total,
                 initial=progress.done,
-                mininterval=0.2 if sys.stderr.isatty() else 30,
+                mininterval=0.2 if on_terminal else 30,
                 **self._options,
             )
-        self._bar.set_postfix_str(progress.text, refresh=False)
+        only_text = progress.done == self._bar.n  # which tqdm does not draw of itself
+        self._bar.set_postfix_str(progress.text, refresh=on_terminal and only_text)
         self._bar.update(progress.done - self._bar.n)
 
     def close(self) -> None:

@@ -160,7 +160,7 @@ def shown(scores: ScoreTable) -> Table:
         "count for both. *: the limit on actions was reached at least once."
     )
     if ours := scores.compared_games[OURS]:
-        note += f" Counts are of the {ours} games that all methods have runs of."
+        note += f" Our counts are of the {ours} games that all our methods have runs of."
     methods = scores.methods
     columns = [Column(each.title, each.source, highlighted=each.kind == OURS) for each in methods]
     rows = [
