@@ -13,7 +13,7 @@ from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.evaluation_results import EvaluationResults
 from vaeiw_jax.experiments.methods import TABLE_METHODS
 from vaeiw_jax.experiments.results_table import Line
-from vaeiw_jax.reports import evaluation_report, published_report
+from vaeiw_jax.reports import evaluation_charts, evaluation_report, published_report
 
 ROOT = Path(__file__).parent.parent.parent
 SCORES = {  # game, then method: three runs
@@ -61,7 +61,8 @@ def results(directory: Path) -> EvaluationResults:
 def test_the_page_has_hand_worked_numbers(results, directory):
     page = published_report.write(results, directory).read_text()
     assert "36 of 45 runs, in 3 games" in page
-    assert (directory / "scores.png").stat().st_size > 10_000
+    for plot in ("scores.png", "overview.png"):
+        assert (directory / plot).stat().st_size > 10_000
     # VAE-IW wins Pong, loses Breakout and ties in Freeway against B-PROST.
     row = next(
         line for line in page.splitlines() if line.startswith("| VAE-IW | RolloutIW B-PROST |")
@@ -75,6 +76,20 @@ def test_the_page_has_hand_worked_numbers(results, directory):
     assert "| VAE-IW | 9 | 9,000 | 0.9 | 0.9 | 278 | 12.0 | 25.0 |" in page
     assert "| Breakout | 31.8 | 1 ± 0 | 50 ± 5.8 |" in page
     assert "| 45.7 |" in next(line for line in page.splitlines() if line.startswith("| Breakout"))
+
+
+def test_the_overview_has_a_dot_for_each_game_and_method_in_the_order_of_the_last(results):
+    axes = evaluation_charts.overview(published_report._table(results)).axes
+    # Of random play and human: Pong -20.7 and 9.3, Breakout 1.7 and 31.8, Freeway 0 and 29.6.
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Breakout", "Pong", "Freeway"]
+    dots = {
+        each.get_label(): each.get_offsets()
+        for each in axes.collections
+        if len(each.get_offsets()) > 1
+    }
+    assert len(dots) == 3
+    assert [round(y) for _, y in dots["VAE-IW"]] == [127, 99, 14]
+    assert [x for x, _ in dots["RolloutIW RAM"]] == [0, 1, 2]
 
 
 def test_the_section_says_who_is_best_and_by_how_much(results):

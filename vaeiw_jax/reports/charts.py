@@ -36,6 +36,7 @@ DARK = Theme(
 )
 SERIES = (LIGHT.grey, LIGHT.blue, LIGHT.orange, LIGHT.green, LIGHT.purple, LIGHT.gold, LIGHT.teal)
 WIDTH = 4.8  # inches: narrow, so that the letters can be read on a phone
+WIDE = 9.6  # for all games side by side, at the top of a page
 
 _TICKS = {"color": LIGHT.line, "labelcolor": LIGHT.faint, "major.size": 0, "minor.size": 0}
 _STYLE: Any = {
@@ -106,9 +107,9 @@ def _saved(figure: Figure, **options: Any) -> bytes:
 
 
 @styled
-def axes(height: float) -> Axes:
+def axes(height: float, width: float = WIDTH) -> Axes:
     """Empty axes of a new figure, `height` inches high."""
-    return Figure(figsize=(WIDTH, height)).add_subplot()
+    return Figure(figsize=(width, height)).add_subplot()
 
 
 def number(value: float, _: object = None) -> str:
@@ -124,10 +125,11 @@ def logarithmic_ticks(axis: Axis) -> None:
     axis.set_major_formatter(number)
 
 
-def legend(axes: Axes, side: str = "left") -> None:
+def legend(axes: Axes, side: str = "left", width: float = WIDTH) -> None:
     """Above the axes, in as many columns as fit, flush with their left or right side."""
     titles = axes.get_legend_handles_labels()[1]
-    columns = max(1, min(3, 62 // (max(map(len, titles)) + 6)))
+    letters = 13 * width  # of the legend's font in a line
+    columns = max(1, min(round(0.7 * width), int(letters) // (max(map(len, titles)) + 6)))
     place: dict[str, Any] = {"loc": f"lower {side}", "bbox_to_anchor": (side == "right", 1)}
     axes.legend(**place, ncols=columns, borderaxespad=0.2)
 
@@ -169,6 +171,28 @@ def by_game(
     drawn.axvline(0, color=LIGHT.grey, linewidth=0.8)
     legend(drawn, side="right")
     return drawn, games
+
+
+@styled
+def across_games(
+    values: Mapping[str, Mapping[str, float]], order: Mapping[str, float], colours: Sequence[Any]
+) -> Axes:
+    """A column for each game, the largest of `order` first, with a dot for each method."""
+    games = sorted({game for scores in values.values() for game in scores})
+    games.sort(key=lambda game: order.get(game, -math.inf), reverse=True)
+    drawn = axes(4.4, WIDE)
+    for column, game in enumerate(games):
+        found = [scores[game] for scores in values.values() if game in scores]
+        drawn.vlines(column, min(found), max(found), color=LIGHT.line, linewidth=2)
+    for (title, scores), colour in zip(values.items(), colours, strict=True):
+        columns = [column for column, game in enumerate(games) if game in scores]
+        shown = [scores[games[column]] for column in columns]
+        drawn.scatter(columns, shown, s=22, linewidth=0, zorder=3, color=colour, label=title)
+    drawn.set_xticks(range(len(games)), games, rotation=90)
+    drawn.set_xlim(-0.7, len(games) - 0.3)
+    drawn.grid(axis="y")
+    legend(drawn, side="right", width=WIDE)
+    return drawn
 
 
 @styled

@@ -1,5 +1,6 @@
-"""The charts of an experiment: games down the page, so that they can be read on a phone."""
+"""The charts of an experiment: games down the page, so that they can be read on a phone, but for one overview."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.colors import to_rgba
@@ -14,6 +15,15 @@ from vaeiw_jax.reports.score_statistics import Interval
 
 MOST_METHODS = 6
 """More methods than these could not be told apart in a chart of games."""
+
+HUMAN_SCALE: Any = {"value": "symlog", "linthresh": 100, "linscale": 1.5}
+HUMAN_LABEL = "0%: random play, 100%: human\n(linear up to 100%, logarithmic beyond)"
+HUMAN_LINE: Any = {
+    "color": LIGHT.ink,
+    "linewidth": 0.8,
+    "linestyle": (0, (4, 3)),
+    "zorder": 3,
+}
 
 
 def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
@@ -35,29 +45,23 @@ def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
 @charts.styled
 def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None:
     """The paper's Figure 1: percent of the way from random play to a human."""
-    experiment = results.experiment
-    shown = [each for each in experiment.methods if each.name != "iw" and not is_random(each)]
-    bars = {method.title: summary.normalised(results.means(method.name)) for method in shown}
+    experiment, last = results.experiment, results.experiment.methods[-1]
+    bars, colours = _normalised(results)
     percents = next(reversed(bars.values()), {})
-    if len(shown) > MOST_METHODS or not percents:
+    if len(bars) > MOST_METHODS or not percents:
         return None
-    last = experiment.methods[-1]
-    others = [LIGHT.blue, LIGHT.grey, *SERIES[3:]]
-    colours: list[Any] = [*others[: len(shown) - 1], LIGHT.orange]
     if compare and experiment.paper_table and last.name in experiment.paper_columns:
         printed = paper.table(experiment.paper_table).scores[experiment.paper_columns[last.name]]
         same_games = {game: printed[game] for game in percents if game in printed}
         bars[f"{last.title} in the paper"] = summary.normalised(same_games)
         colours.append(to_rgba(LIGHT.orange, 0.4))
     axes, games = charts.by_game(bars, percents, colours)
-    axes.axvline(100, color=LIGHT.ink, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
-    axes.set_xscale("symlog", linthresh=100, linscale=1.5)
-    values = [value for by_game in bars.values() for value in by_game.values()]
-    low, high = min([*values, 0.0]), max([*values, 120.0])
-    axes.set_xlim(low * 1.6 if low < 0 else -4, high * 20)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}%")
+    axes.axvline(100, **HUMAN_LINE)
+    axes.set_xscale(**HUMAN_SCALE)
+    axes.set_xlim(_limits(bars, room=20))
+    axes.xaxis.set_major_formatter(_percent)
     axes.tick_params(axis="x", labelrotation=30)
-    axes.set_xlabel("0%: random play, 100%: human\n(linear up to 100%, logarithmic beyond)")
+    axes.set_xlabel(HUMAN_LABEL)
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "ha": "right"}
     for row, game in enumerate(games):
         if game in percents:
@@ -67,6 +71,43 @@ def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None
         f"paper's Figure 1. The percentages are those of {last.title}."
     )
     return Chart(f"{experiment.name}-normalised", caption, axes)
+
+
+@charts.styled
+def overview(results: ExperimentResults) -> Chart | None:
+    """The same, all games side by side, for the top of a page."""
+    dots, colours = _normalised(results)
+    percents = next(reversed(dots.values()), {})
+    if len(dots) > MOST_METHODS or not percents:
+        return None
+    axes = charts.across_games(dots, percents, colours)
+    axes.axhline(100, **HUMAN_LINE)
+    axes.set_yscale(**HUMAN_SCALE)
+    axes.set_ylim(_limits(dots, room=1.6))
+    axes.yaxis.set_major_formatter(_percent)
+    axes.set_ylabel(HUMAN_LABEL)
+    caption = "Scores of every method in every game, from random play (0%) to human (100%)."
+    return Chart(f"{results.experiment.name}-overview", caption, axes)
+
+
+def _normalised(results: ExperimentResults) -> tuple[dict[str, dict[str, float]], list[Any]]:
+    """Scores by the title of a method, then by game, and the colours of the methods; the last is ours."""
+    methods = results.experiment.methods
+    shown = [each for each in methods if each.name != "iw" and not is_random(each)]
+    by_title = {each.title: summary.normalised(results.means(each.name)) for each in shown}
+    others = [LIGHT.blue, LIGHT.grey, *SERIES[3:]]
+    return by_title, [*others[: len(shown) - 1], LIGHT.orange]
+
+
+def _limits(values: Mapping[str, Mapping[str, float]], room: float) -> tuple[float, float]:
+    """Of an axis of normalised scores; `room` is a factor beyond the highest."""
+    shown = [value for by_game in values.values() for value in by_game.values()]
+    low, high = min([*shown, 0.0]), max([*shown, 120.0])
+    return low * 1.6 if low < 0 else -4, high * room
+
+
+def _percent(value: float, _: object) -> str:
+    return f"{value:,.0f}%"
 
 
 def is_random(method: Method) -> bool:

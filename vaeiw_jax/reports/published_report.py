@@ -13,16 +13,21 @@ from vaeiw_jax.reports.pages import render
 from vaeiw_jax.reports.score_statistics import Share
 from vaeiw_jax.reports.tables import Column, Table
 
-PAGE, PLOT = "README.md", "scores.png"
+PAGE, PLOT, OVERVIEW = "README.md", "scores.png", "overview.png"
 BEGIN, END = "<!-- results: made by launch.report --results -->", "<!-- end of results -->"
 LEARNED, HAND_MADE = "vae_iw_universal", "rollout_iw_bprost"
 
 
 def write(results: EvaluationResults, directory: Path) -> Path:
-    """Writes the page and its plot into the folder of the results; returns the page."""
+    """Writes the page and its plots into the folder of the results; returns the page."""
     table = _table(results)
-    if chart := evaluation_charts.normalised_scores(table, compare=False):
-        durable.write_bytes(directory / PLOT, chart.png())
+    plots = {
+        PLOT: evaluation_charts.normalised_scores(table, compare=False),
+        OVERVIEW: evaluation_charts.overview(table),
+    }
+    for name, chart in plots.items():
+        if chart:
+            durable.write_bytes(directory / name, chart.png())
     scores = score_tables.shown(score_tables.of_experiment(table, compare=True))
     page = directory / PAGE
     values = _values(table) | {"scores": scores}
