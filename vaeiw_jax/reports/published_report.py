@@ -65,12 +65,14 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
     beside_paper = {name: _against_paper(results, name) for name in (LEARNED, HAND_MADE)}
     charted = not all(evaluation_charts.is_random(each) for each in experiment.methods)
     methods = results.evaluation.methods.values()
+    human = paper.human_scores()
     return {
         "experiment": experiment,
         "charted": charted,
         "missing": [method.title for method in methods if method.name not in means],
         "played": len(status.done),
         "wanted": len(status.jobs),
+        "without_human": [game for game in experiment.games if game not in human],
         "games": len({run.game for run in results.evaluation.played}),
         "summary": _summary(results) if charted else None,
         "comparisons": evaluation_summary.comparisons_table(results, compare=True),
