@@ -129,6 +129,8 @@ def test_a_model_nobody_ships_is_refused(workdir, tmp_path, monkeypatch):
     publication = results_table.publish(tmp_path / "results", jobs_in(workdir))
     assert len(publication.added) == len(publication.refused) == 4
     assert all("which nobody ships" in why for why in publication.refused.values())
+    named = {line.config for line in publication.added}
+    assert {path.stem for path in (tmp_path / "results/configs").iterdir()} == named
 
 
 def test_runs_against_the_clock_are_refused(tmp_path):

@@ -148,6 +148,7 @@ def publish(directory: Path, jobs: Sequence[Job]) -> Publication:
             if line.key in lines:
                 publication.known += 1
             else:
+                _write_config(directory, line.config, job)
                 named[line.method] = line.config
                 lines[line.key] = line
                 publication.added.append(line)
@@ -179,7 +180,7 @@ def line_of(job: Job, directory: Path) -> Line:
 
     Args:
       job: that played it.
-      directory: of the results, where its config is written if it is new.
+      directory: of the results, where its config may have a name.
     """
     assert isinstance(job.config, PlayConfig)
     record = runs.finished(job.config, job.directory)
@@ -240,14 +241,19 @@ def _model(episode: EpisodeConfig, job: Job) -> str:
 
 
 def _config_name(directory: Path, episode: EpisodeConfig) -> str:
-    """The name of the file that holds the config, which is written if there is none."""
+    """The name of the file that holds the config, or would if it were written."""
     mine = _without_game(episode)
     for path in sorted((directory / CONFIGS).glob("*.json")):
         if _without_game(_read_config(path, episode.atari.game)) == mine:
             return path.stem
-    name = hashlib.sha256(durable.json_bytes(mine)).hexdigest()[:12]
-    durable.write_json(directory / CONFIGS / f"{name}.json", mine)
-    return name
+    return hashlib.sha256(durable.json_bytes(mine)).hexdigest()[:12]
+
+
+def _write_config(directory: Path, name: str, job: Job) -> None:
+    assert isinstance(job.config, PlayConfig)
+    path = directory / CONFIGS / f"{name}.json"
+    if not path.exists():
+        durable.write_json(path, _without_game(job.config.episode.identified()))
 
 
 def _without_game(episode: EpisodeConfig) -> dict[str, Any]:
