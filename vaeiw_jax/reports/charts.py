@@ -36,7 +36,7 @@ DARK = Theme(
 )
 SERIES = (LIGHT.grey, LIGHT.blue, LIGHT.orange, LIGHT.green, LIGHT.purple, LIGHT.gold, LIGHT.teal)
 WIDTH = 4.8  # inches: narrow, so that the letters can be read on a phone
-WIDE = 9.6  # for all games side by side, at the top of a page
+WIDE = 2 * WIDTH  # for all games side by side, at the top of a page
 
 _TICKS = {"color": LIGHT.line, "labelcolor": LIGHT.faint, "major.size": 0, "minor.size": 0}
 _STYLE: Any = {
@@ -128,8 +128,8 @@ def logarithmic_ticks(axis: Axis) -> None:
 def legend(axes: Axes, side: str = "left", width: float = WIDTH) -> None:
     """Above the axes, in as many columns as fit, flush with their left or right side."""
     titles = axes.get_legend_handles_labels()[1]
-    letters = 13 * width  # of the legend's font in a line
-    columns = max(1, min(round(0.7 * width), int(letters) // (max(map(len, titles)) + 6)))
+    times = width / WIDTH
+    columns = max(1, int(min(3 * times, 62 * times / (max(map(len, titles)) + 6))))
     place: dict[str, Any] = {"loc": f"lower {side}", "bbox_to_anchor": (side == "right", 1)}
     axes.legend(**place, ncols=columns, borderaxespad=0.2)
 

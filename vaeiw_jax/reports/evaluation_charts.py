@@ -18,12 +18,7 @@ MOST_METHODS = 6
 
 HUMAN_SCALE: Any = {"value": "symlog", "linthresh": 100, "linscale": 1.5}
 HUMAN_LABEL = "0%: random play, 100%: human\n(linear up to 100%, logarithmic beyond)"
-HUMAN_LINE: Any = {
-    "color": LIGHT.ink,
-    "linewidth": 0.8,
-    "linestyle": (0, (4, 3)),
-    "zorder": 3,
-}
+HUMAN_LINE: Any = {"color": LIGHT.ink, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 3}
 
 
 def draw(results: ExperimentResults, compare: bool) -> list[Chart]:
