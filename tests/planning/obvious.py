@@ -16,7 +16,7 @@ class Node:
         )
         self.reward, self.utility, self.lives, self.terminal = reward, 0.0, lives, terminal
         self.children = {}
-        self.solved = False
+        self.solved = self.ruled_out = False
         self.looks_like_its_parent = False
 
     @property
@@ -73,6 +73,7 @@ class ObviousPlanner:
             return self.branch[0]
         for node in self.root.below():
             node.utility = 0.0 if node is self.root else self.utility(node)
+            node.ruled_out = False
         self.search()
         self.branch = self.best_branch()
         return self.branch[0]
@@ -132,6 +133,8 @@ class ObviousPlanner:
         return values
 
     def value(self, node):
+        if node.ruled_out:
+            return -float("inf")
         if not node.children:
             still_multiplied = self.rules.losses == "published" and not self.config.risk_averse
             alpha = self.config.risk_alpha if still_multiplied and node.utility < 0 else 1
@@ -213,7 +216,7 @@ class ObviousRolloutIW(ObviousPlanner):
         depths = [self.least_depth.get(key, float("inf")) for key in self.keys(node)]
         novel = any(depth >= node.depth for depth in depths)
         if not novel and self.rules.rule_out_known:
-            node.utility = -float("inf")
+            node.ruled_out = True
         return novel
 
     def solve(self, node):
@@ -307,6 +310,7 @@ def described(tree, node=ROOT):
         "depth": int(tree.depth[node]),
         "solved": bool(tree.solved[node]),
         "utility": float(tree.utility[node]) if node != ROOT else 0.0,
+        "ruled_out": bool(tree.ruled_out[node]),
         "children": {
             action: described(tree, child)
             for action, child in enumerate(tree.children[node])
@@ -321,5 +325,6 @@ def described_obvious(node):
         "depth": node.depth,
         "solved": node.solved,
         "utility": node.utility if node.parent is not None else 0.0,
+        "ruled_out": node.ruled_out,
         "children": {a: described_obvious(child) for a, child in node.children.items()},
     }

@@ -245,7 +245,8 @@ def test_nonsense_is_refused_in_a_sentence():
         PlannerConfig(choice_returns="reward")
 
 
-def test_what_a_ruled_out_node_had_returned_stays_finite(monkeypatch):
+@pytest.mark.parametrize("in_flight", [1, 6])
+def test_what_a_ruled_out_node_had_returned_stays_finite(in_flight, monkeypatch):
     returns = []
     update = Arms.update
     monkeypatch.setattr(Arms, "update", lambda *a: (returns.extend(a[3].tolist()), update(*a)))
@@ -255,12 +256,13 @@ def test_what_a_ruled_out_node_had_returned_stays_finite(monkeypatch):
             budget_seconds=None,
             budget_nodes=30,
             action_choice="top_two",
+            rollouts_in_flight=in_flight,
             rules=Rules(rule_out_known=True),
         )
         playing = planner(Corridor(9), config, 0, seed)
         for _ in range(3):
             action = playing.decide().action
-            ruled_out += np.isneginf(playing.tree.utility[: playing.tree.size]).sum()
+            ruled_out += playing.tree.ruled_out[: playing.tree.size].sum()
             playing.act(action)
     assert ruled_out > 0
     assert np.isfinite(returns).all()

@@ -150,3 +150,12 @@ def test_a_policy_is_refused_where_no_rollouts_are():
     config = PlannerConfig(planner="iw", budget_seconds=None, budget_nodes=10)
     with pytest.raises(UserError, match="a policy is for the planner rollout_iw"):
         planner(Corridor(5), config, 0, policy=policy)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_bandits_beside_a_policy_know_the_nodes_of_a_large_tree(share):
+    config = PlannerConfig(budget_seconds=None, budget_nodes=700, action_choice="top_two")
+    policy = GivenPolicy(lambda atoms: np.zeros(2), share=share)
+    for seed in range(5):
+        decision = planner(Corridor(900), config, 0, seed, policy=policy).decide()
+        assert decision.statistics.new_nodes == 700

@@ -168,17 +168,16 @@ def test_a_node_met_again_that_is_no_longer_novel_is_ruled_out_for_this_decision
         strict = planner(world, config(discount=1.0, rule_out_known=True), "r", seed)
         usual.decide()
         decision = strict.decide()
-        same = usual.tree.utility[: usual.tree.size] == strict.tree.utility[: usual.tree.size]
-        if same.all():
+        if not strict.tree.ruled_out[: strict.tree.size].any():
             continue
         ruled_out += 1
-        (node,) = np.flatnonzero(~same)
+        (node,) = np.flatnonzero(strict.tree.ruled_out[: strict.tree.size])
         assert strict.tree.snapshots[node] == "d"
         assert decision.values.tolist() == [0.0, 1.0]  # by e, and not the 3 of d
         assert decision.action == 1
         strict.act(0)
         strict.decide()
-        assert strict.tree.utility[strict.tree.snapshots.index("d")] == 3.0  # forgotten
+        assert not strict.tree.ruled_out[strict.tree.snapshots.index("d")]  # forgotten
     assert ruled_out
 
 

@@ -164,8 +164,7 @@ class Bandits:
 
     def choose(self, node: int, actions: list[int]) -> int:
         """One of the actions: any that no rollout took yet, or else by the rule."""
-        if node >= len(self.arms.count):
-            self.arms.grow(len(self._tree.parent))
+        self._grow()
         if len(actions) == 1:
             return actions[0]
         count = self.arms.count[node].tolist()
@@ -176,6 +175,7 @@ class Bandits:
 
     def learn(self, end: int) -> None:
         """Adds what a rollout from the root to `end` returned to the arms it took."""
+        self._grow()
         tree, path = self._tree, []
         while end != ROOT:
             path.append(end)
@@ -185,3 +185,9 @@ class Bandits:
             returned = paid + self._discount * returned
             returns.append(returned)
         self.arms.update(tree.parent[path], tree.action[path], np.array(returns))
+
+    def _grow(self) -> None:
+        """Makes arms for nodes that the tree has got since; their choices need not have been asked for here."""
+        capacity = len(self._tree.parent)
+        if capacity > len(self.arms.count):
+            self.arms.grow(capacity)

@@ -61,7 +61,10 @@ class PlannerConfig:
     )
     rollouts_in_flight: int = field(
         default=1,
-        metadata={"help": "rollouts going on at once; 1 is the sequential algorithm"},
+        metadata={
+            "help": "rollouts going on at once; 1 is the sequential algorithm. Without this flag commands that plan "
+            "against the clock on several cores have 6"
+        },
     )
     widen: bool = field(
         default=False,

@@ -45,7 +45,7 @@ def revalue(tree: Tree, config: PlannerConfig) -> None:
 def returns(
     tree: Tree, discount: float, untried_as_zero: bool = False, leaf_alpha: float = 1.0
 ) -> np.ndarray:
-    """float64[size]: a node's utility plus the discounted return of its best child, if it has any.
+    """float64[size]: a node's utility plus the discounted return of its best child; minus infinity if it is ruled out.
 
     Args:
       tree: what is backed up.
@@ -54,7 +54,7 @@ def returns(
       leaf_alpha: utilities below 0 of nodes without a child are multiplied by this.
     """
     size = tree.size
-    value = tree.utility[:size].copy()
+    value = np.where(tree.ruled_out[:size], -np.inf, tree.utility[:size])
     untried = tree.children[:size] == NO_NODE
     has_children = ~untried.all(axis=1)
     value[~has_children & (value < 0)] *= leaf_alpha

@@ -52,7 +52,7 @@ def _walk(search: Search, node: int) -> bool:
             return True
         depth = int(tree.depth[child])
         if not search.still_novel(child, depth):
-            search.end_rollout(child)  # before it may be ruled out: it returned what it did
+            search.end_rollout(child)
             search.prune(child)
             return True
         node = child

@@ -106,7 +106,7 @@ class Rules:
     @property
     def revalues(self) -> bool:
         """Whether what a kept node is worth depends on the decision."""
-        return self.rule_out_known or self.losses == PUBLISHED
+        return self.losses == PUBLISHED
 
 
 OF_ROLLOUTS = ("follow_repeats", "rule_out_known")

@@ -201,11 +201,10 @@ class Search:
         """Labels a node solved that was met again and is no longer novel.
 
         Where such nodes are ruled out they count as minus infinity from now on. That is a verdict by what this decision
-        has seen: like the label it is forgotten when the next one begins (`returns.revalue`), to which the node may be
-        novel.
+        has seen: like the label it is forgotten when the next one begins, to which the node may be novel.
         """
         if self.config.rules.rule_out_known and not self.tree.repeated[node]:
-            self.tree.utility[node] = -np.inf
+            self.tree.ruled_out[node] = True
         self.tree.solve(node)
 
     def path_reward(self, node: int) -> float:

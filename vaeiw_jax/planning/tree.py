@@ -14,7 +14,7 @@ NO_NODE = -1
 """The parent of the root, and the child of an action not yet tried."""
 
 NO_ACTION = -1
-"""What leads to the root."""
+"""What leads to the root of a new tree."""
 
 _INITIAL_CAPACITY = 256
 
@@ -25,7 +25,7 @@ class Tree:
     Attributes:
       size: how many nodes there are; the arrays below are longer.
       parent: int32[capacity], `NO_NODE` for the root.
-      action: int32[capacity], the action that leads here from the parent; `NO_ACTION` for the root.
+      action: int32[capacity], the action that leads here from the parent; `NO_ACTION` for the first root.
       depth: int32[capacity], steps from the root.
       reward: float64[capacity], what the step from the parent paid.
       utility: float64[capacity], that reward as the planner values it.
@@ -34,6 +34,7 @@ class Tree:
       children: int32[capacity, num_actions], `NO_NODE` where an action was not tried.
       open: bool[capacity, num_actions], whether an action may still be picked: its child is missing or not solved.
       solved: bool[capacity], whether nothing new can be found below.
+      ruled_out: bool[capacity], whether it counts as minus infinity, whatever it is worth.
       repeated: bool[capacity], whether it is continued with the action that led here only (`repeat`).
       witness: int64[capacity], the key that last showed the node to be novel, or `NO_KEY`.
       snapshots: list of the simulator's states.
@@ -50,6 +51,7 @@ class Tree:
         "children",
         "open",
         "solved",
+        "ruled_out",
         "repeated",
         "witness",
     )
@@ -68,6 +70,7 @@ class Tree:
         self.children = np.empty((capacity, num_actions), np.int32)
         self.open = np.empty((capacity, num_actions), np.bool_)
         self.solved = np.empty(capacity, np.bool_)
+        self.ruled_out = np.empty(capacity, np.bool_)
         self.repeated = np.empty(capacity, np.bool_)
         self.witness = np.empty(capacity, np.int64)
         self.snapshots: list[Any] = []
@@ -95,6 +98,7 @@ class Tree:
         self.children[node] = NO_NODE
         self.open[node] = True
         self.solved[node] = False
+        self.ruled_out[node] = False
         self.repeated[node] = False
         self.witness[node] = NO_KEY
         self.snapshots.append(transition.snapshot)
@@ -125,8 +129,9 @@ class Tree:
         self.open[node, self.action[node]] = True
 
     def clear_labels(self) -> None:
-        """Forgets what was solved, but for terminal nodes, which are so for ever. A root repeats nothing."""
+        """Forgets what was solved or ruled out, but for terminal nodes, solved for ever. A root repeats nothing."""
         self.solved[: self.size] = False
+        self.ruled_out[: self.size] = False
         self.open[: self.size] = True
         for node in np.flatnonzero(self.repeated[1 : self.size]) + 1:
             self.repeat(int(node))
@@ -163,7 +168,8 @@ class Tree:
     def from_arrays(cls, arrays: dict[str, np.ndarray], snapshots: list[Any]) -> "Tree":
         tree = cls(arrays["children"].shape[1], None, lives=0)
         tree.size, tree.snapshots = len(snapshots), list(snapshots)
-        younger = {"repeated": np.zeros(tree.size, np.bool_)}  # than some saved trees
+        younger = ("repeated", "ruled_out")  # than some saved trees
+        none = dict.fromkeys(younger, np.zeros(tree.size, np.bool_))
         for name in cls.ARRAYS:
-            setattr(tree, name, (younger | arrays)[name].copy())
+            setattr(tree, name, (none | arrays)[name].copy())
         return tree
