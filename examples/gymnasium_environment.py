@@ -1,4 +1,4 @@
-"""Planning in environments of Gymnasium: pip install 'vaeiw_jax[gymnasium]'.
+"""Planning in environments of Gymnasium: pip install '.[gymnasium]'.
 
 One of its own, which is copied, and one of ALE, which plays as `vaeiw play` does with the same seed and settings.
 """

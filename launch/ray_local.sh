@@ -13,7 +13,7 @@ directory="${RAY_LOCAL_DIR:-$(mktemp -d)}"
 export RAY_USAGE_STATS_ENABLED=0 RAY_DISABLE_DOCKER_CPU_WARNING=1 RAY_worker_niceness=0
 
 if ! "$python" -c 'import ray' 2>/dev/null; then
-  echo "error: Ray is not installed for '$python'; pip install 'vaeiw_jax[cluster]', or name another with PYTHON=" >&2
+  echo "error: Ray is not installed for '$python'; pip install '.[cluster]', or name another with PYTHON=" >&2
   exit 1
 fi
 

@@ -73,7 +73,7 @@ def test_without_ray_it_says_what_to_install(tmp_path):
         timeout=300,
     )
     assert done.returncode == 1
-    assert "Ray is not installed; `pip install 'vaeiw_jax[cluster]'`" in done.stderr
+    assert "Ray is not installed; `pip install '.[cluster]'`" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -20,7 +20,7 @@ def _ray() -> Any:
         import ray
     except ImportError as error:
         raise UserError(
-            "Ray is not installed; `pip install 'vaeiw_jax[cluster]'`, or use --engine=local"
+            "Ray is not installed; `pip install '.[cluster]'`, or use --engine=local"
         ) from error
     return ray
 

@@ -18,7 +18,7 @@ try:
     from gymnasium.spaces import Discrete
 except ImportError as error:
     raise UserError(
-        "Gymnasium is not installed; pip install 'vaeiw_jax[gymnasium]' brings it"
+        "Gymnasium is not installed; pip install '.[gymnasium]' brings it"
     ) from error
 
 
