@@ -88,7 +88,6 @@ def test_changes_need_parents_which_a_short_game_has_and_a_store_has_not():
     screens = np.zeros((4, 210, 160), np.uint8)
     bits = np.zeros((4, 4500), bool)
     found = inspect_atoms(config, Gathered("Pong", screens, None), bits, 6, seed=0, run=None)
-    assert found.from_play
     assert found.true.shape == (6, 3 * 4500)
     with pytest.raises(UserError, match="does not say which game"):
         inspect_atoms(config, Gathered("", screens, None), bits, 6, seed=0, run=None)

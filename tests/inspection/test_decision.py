@@ -54,6 +54,14 @@ def test_a_run_that_takes_another_course_here_is_noticed(record):
     assert "another course" in decision.replan(run, NO_MODEL, 4).why_fresh
 
 
+def test_a_run_older_than_widening_comes_back_too(record):
+    run = record()
+    recorded = durable.read_arrays(run.decisions)
+    del recorded["widened"]
+    durable.write_arrays(run.decisions, recorded)
+    assert decision.replan(run, NO_MODEL, 4).same_tree
+
+
 @pytest.mark.parametrize("planner", ["rollout_iw", "iw"])
 def test_nodes_without_a_new_atom_are_pruned(record, planner):
     replanned = decision.replan(record("basic", 1, planner=planner, budget_nodes=60), NO_MODEL, 0)

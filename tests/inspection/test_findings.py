@@ -6,8 +6,10 @@ import pytest
 from tests.inspection.conftest import random_variables
 from vaeiw_jax import models
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.inspection import gathering
 from vaeiw_jax.inspection.config import InspectConfig
 from vaeiw_jax.inspection.findings import inspect_model
+from vaeiw_jax.inspection.gathering import Gathered
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -45,7 +47,15 @@ def test_a_model_that_names_no_game_needs_frames_or_a_game(tmp_path):
         inspect_model(InspectConfig(str(tmp_path)))
 
 
-def test_a_store_of_one_frame_leaves_nothing_to_compare(tmp_path, model_of):
-    screen_store.append(tmp_path, "Pong", np.zeros((1, 210, 160), np.uint8))
-    with pytest.raises(UserError, match="a single frame"):
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_store_of_one_frame_leaves_nothing_to_compare(tmp_path, model_of, number):
+    screen_store.append(tmp_path, "Pong", np.zeros((number, 210, 160), np.uint8))
+    with pytest.raises(UserError, match="a single frame, over and over; at least 2 different ones"):
         inspect_model(InspectConfig(str(model_of()), screens=str(tmp_path)))
+
+
+def test_a_short_game_of_one_frame_leaves_nothing_to_compare(model_of, monkeypatch):
+    still = Gathered("Pong", np.zeros((3, 210, 160), np.uint8), [None, None, None])
+    monkeypatch.setattr(gathering, "from_play", lambda *_: still)
+    with pytest.raises(UserError, match="of a short game of Pong, are a single frame"):
+        inspect_model(InspectConfig(str(model_of())))

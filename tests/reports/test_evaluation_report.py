@@ -10,7 +10,7 @@ from tests.experiments import fabricated
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.evaluation_results import EvaluationResults
 from vaeiw_jax.experiments.jobs import PLAY
-from vaeiw_jax.reports import evaluation_report, score_tables
+from vaeiw_jax.reports import evaluation_report, evaluation_summary, score_tables
 
 SCORES = {  # method: game: runs
     "iw": {"Pong": [-20, -20], "Breakout": [2, 2], "Alien": [1000, 1000], "Qbert": [500, 500]},
@@ -74,7 +74,7 @@ def test_means_errors_stars_and_daggers(table):
 
 def test_counts_are_of_games_that_all_methods_have_runs_of(table):
     """Of Pong, Breakout and Alien: VAE-IW wins Pong, ties in Breakout; Alien's human has 6,875."""
-    assert table.compared_games["ours"] == 3
+    assert table.compared_games["ours"] == ("Pong", "Breakout", "Alien")
     counts = [column(table, "ours", key).counts for key in SCORES]
     assert [count["best in game"] for count in counts] == [0, 2, 2]
     assert [count["> human"] for count in counts] == [0, 2, 2]
@@ -85,6 +85,25 @@ def test_the_papers_numbers_stand_beside_ours(table):
     assert column(table, "paper", "vae_iw_ra").by_game["Pong"].mean == 4.2
     assert column(table, "printed", "human").by_game["Pong"].mean == 9.3
     assert [method.key for method in table.methods][-2:] == ["vae_iw_ra", "vae_iw_ra"]
+
+
+def test_a_misprint_is_told_of_beside_what_is_misprinted(results, table):
+    (misprint,) = table.notes
+    assert "for IW" in misprint
+    ours = score_tables.of_experiment(results.of(results.experiments[0]), compare=False)
+    assert ours.notes == []
+
+
+def test_a_game_with_more_runs_than_others_counts_as_much_as_they_do(tmp_path):
+    """Of the way from random play to a human: 100% in Pong, in one run, and 0% in Freeway, in both."""
+    scores = {("Pong", 0): 9.3, ("Freeway", 0): 0, ("Freeway", 1): 0}
+    custom = EvaluationConfig("custom", features="basic", games="Pong,Freeway", runs=2)
+    fabricated.write(tmp_path, custom, lambda method, game, seed: scores.get((game, seed)))
+    results = EvaluationResults.of_workdir(tmp_path)
+    table = evaluation_summary.aggregates_table(results.of(results.experiments[0]))
+    ((_, games, runs, middle, mean),) = table.rows
+    assert (games, runs, middle.text, mean.text) == (2, 2, "50%", "50%")
+    assert "as many runs" in table.notes[0]
 
 
 def test_what_is_not_as_in_the_paper_is_said(results):
@@ -138,6 +157,7 @@ def test_failures_are_listed_with_their_reason(results, tmp_path):
     failure.write_text(json.dumps({"job": job.name, "why": "the emulator <burst>", "log": None}))
     page = evaluation_report.write(EvaluationResults.of_workdir(tmp_path), tmp_path / "report")
     assert "the emulator &lt;burst&gt;" in page.read_text()
+    assert "0 jobs are running, 1 was not begun, 1 failed" in page.read_text()
     assert f"{job.name} failed: the emulator <burst>" in (page.parent / "report.md").read_text()
 
 

@@ -76,6 +76,26 @@ def test_a_card_says_how_the_model_was_made_and_how_good_it_is(training, collect
         assert Image.open(tmp_path / "card" / picture).width >= 900
 
 
+def test_a_card_of_an_unfinished_training_is_about_its_best_validation(
+    training, collection, tmp_path
+):
+    record = durable.read_json(training / "trained.json")
+    (training / "trained.json").unlink()
+    durable.write_json(
+        training / "config.json", {"train": record["config"] | {"screens": "some/screens"}}
+    )
+    validation = record["validation"] | {"kind": "validation", "features_histogram": {}}
+    lines = [
+        validation | {"step": step, "loss": loss} for step, loss in ((10, 3), (20, 1), (30, 2))
+    ]
+    with (training / "metrics.jsonl").open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    model_card.publish(training, collection, tmp_path / "card")
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "20 steps of 8 frames" in text
+    assert "with the weights of step 20, which validated best" in text
+
+
 def test_without_a_collection_there_is_no_card(training, tmp_path):
     with pytest.raises(UserError, match=r"holds no screens of launch\.collect"):
         model_card.publish(training, tmp_path, tmp_path / "card")

@@ -18,7 +18,7 @@ def page(tmp_path_factory):
                 "actions": 100,
                 "stop": "action_limit",
                 "decisions": {"mean_new_nodes": 12.34, "mean_atoms_per_node": 99.0},
-                "config": {"max_actions": 100},
+                "config": {"game": "Pong", "max_actions": 200, "max_emulator_frames": 1500},
             }
             path = workdir / f"runs/{iteration}/episodes/Pong/seed-{seed}.json"
             durable.write_json(path, record)

@@ -7,7 +7,14 @@ import pytest
 
 from vaeiw_jax.experiments import paper
 from vaeiw_jax.reports import score_statistics, score_tables
-from vaeiw_jax.reports.score_tables import PAPER, MeanScore, MethodScores, ScoreTable
+from vaeiw_jax.reports.score_tables import (
+    OURS,
+    PAPER,
+    PRINTED,
+    MeanScore,
+    MethodScores,
+    ScoreTable,
+)
 
 
 def counts(name, what):
@@ -18,9 +25,14 @@ def counts(name, what):
     return tuple(method.counts[what] for method in table.methods)
 
 
-def score_table(games, columns):
+def score_table(games, columns, kinds=None):
     methods = [
-        MethodScores(key, key, PAPER, {game: MeanScore(score) for game, score in scores.items()})
+        MethodScores(
+            key,
+            key,
+            (kinds or {}).get(key, PAPER),
+            {game: MeanScore(score) for game, score in scores.items()},
+        )
         for key, scores in columns.items()
     ]
     table = ScoreTable(games, methods)
@@ -74,6 +86,33 @@ def test_ties_count_for_both():
     }
 
 
+def test_rivals_are_judged_with_both_groups_and_marked_in_the_papers():
+    """Rainbow is best of the paper's in x and y, and of ours in y; what is bold is said of the paper's."""
+    table = score_table(
+        ("x", "y"),
+        {
+            "vae_iw_ra": {"x": 1.0, "y": 1.0},
+            "ours": {"x": 9.0, "y": 3.0},
+            "rainbow": {"x": 5.0, "y": 5.0},
+        },
+        {"ours": OURS, "rainbow": PRINTED},
+    )
+    theirs, ours, rainbow = table.methods
+    assert rainbow.counts["best in game"] == 2
+    assert [rainbow.by_game[game].best for game in "xy"] == [True, True]
+    assert [ours.by_game[game].best for game in "xy"] == [True, False]
+    assert (theirs.counts["best in game"], ours.counts["best in game"]) == (0, 1)
+    note = score_tables.shown(table).notes[0]
+    assert "rainbow are compared with both; their own bold scores" in note
+
+
+def test_rivals_beside_our_methods_alone_are_marked_among_them():
+    columns = {"ours": {"x": 9.0, "y": 3.0}, "rainbow": {"x": 5.0, "y": 5.0}}
+    table = score_table(("x", "y"), columns, {"ours": OURS, "rainbow": PRINTED})
+    assert [each.counts["best in game"] for each in table.methods] == [1, 1]
+    assert "compared with both" not in score_tables.shown(table).notes[0]
+
+
 def test_normalised_scores_go_from_random_to_human():
     assert score_statistics.normalised(-20.7, -20.7, 9.3) == 0
     assert score_statistics.normalised(9.3, -20.7, 9.3) == pytest.approx(100)
@@ -124,7 +163,7 @@ def test_runs_are_paired_by_game_and_seed():
     ours = {(game, seed): 10.0 + seed for game in "abcdefgh" for seed in (0, 1)}
     theirs = {key: value - 1 for key, value in ours.items()} | {("z", 0): 5.0}
     paired = score_statistics.paired(ours, theirs)
-    assert (paired.pairs, paired.won, paired.tied, paired.lost, paired.games) == (16, 16, 0, 0, 8)
+    assert (paired.won, paired.tied, paired.lost) == (16, 0, 0)
     assert paired.p_value == pytest.approx(2 / 2**8)  # all eight games of one sign, two-sided
     few = score_statistics.paired({("a", 0): 1.0}, {("a", 0): 2.0})
     assert math.isnan(few.p_value)

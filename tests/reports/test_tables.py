@@ -55,13 +55,15 @@ def test_emphasis_links_and_highlights(table):
     assert 'class="text long "' in html(ours)
 
 
-def test_markdown_has_notes_below_titles_a_footer_and_no_markup_of_its_own(table):
+def test_markdown_has_notes_a_footer_and_no_markup_of_its_own(table):
     assert table.to_markdown().splitlines() == [
         "| game | score (ours) | won \\| lost |",
         "| --- | ---: | ---: |",
         "| Pong | 1,234.6 | **3 / 4** |",
         "| \\<b>Alien\\</b> |  | \\* |",
         "| *> human* | 1.0 |  |",
+        "",
+        "a \\< b",
     ]
 
 

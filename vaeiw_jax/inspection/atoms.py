@@ -32,9 +32,7 @@ class Atoms:
     """The atoms of some screens."""
 
     config: FeaturesConfig
-    num_bits: int
     true: np.ndarray  # bool[N, A]
-    from_play: bool  # whether the screens are of a short game
 
     @functools.cached_property
     def shares(self) -> np.ndarray:
@@ -124,7 +122,6 @@ def measure_atoms(
     bits: np.ndarray,
     parents: list[np.ndarray | None],
     usual: np.ndarray | None,
-    from_play: bool = True,
 ) -> Atoms:
     """The atoms of codes.
 
@@ -133,14 +130,13 @@ def measure_atoms(
       bits: bool[N, B], the codes.
       parents: of each the code of its parent, bool[B], if it has one; used if there are atoms of changes.
       usual: the code of usual values, packed; for atoms of unusual bits.
-      from_play: whether the screens are of a short game.
     """
     num_bits = bits.shape[1]
     literals = Literals(num_bits, config.literals, config.changes, usual)
     true = np.zeros((len(bits), config.num_atoms(num_bits)), np.bool_)
     for row, code, parent in zip(true, np.packbits(bits, axis=1), parents, strict=True):
         row[literals.atoms(code, None if parent is None else np.packbits(parent))] = True
-    return Atoms(config, num_bits, true, from_play)
+    return Atoms(config, true)
 
 
 def inspect_atoms(
@@ -169,7 +165,7 @@ def inspect_atoms(
     if config.changes:
         parents = _parents(config, seen)
     usual = _usual(config, seen.game, seed, run) if config.literals == UNUSUAL else None
-    return measure_atoms(config, bits, parents, usual, from_play=seen.parents is not None)
+    return measure_atoms(config, bits, parents, usual)
 
 
 def _parents(config: FeaturesConfig, seen: Gathered) -> list[np.ndarray | None]:

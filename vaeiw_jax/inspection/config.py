@@ -115,12 +115,4 @@ class InspectConfig:
         return FeaturesConfig(f"vae:{directory}", **asked)
 
 
-_OF_FEATURES = (
-    "threshold",
-    "sample_features",
-    "quantisation_bits",
-    "noise",
-    "literals",
-    "usual",
-    "changes",
-)
+_OF_FEATURES = sorted(configs.names(InspectConfig) & configs.names(FeaturesConfig))

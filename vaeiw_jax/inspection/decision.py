@@ -106,7 +106,7 @@ def replan(
       fresh: do not play the run again.
       on_decision: called with the number of decisions that are done, and of how many.
     """
-    recorded = durable.read_arrays(run.decisions)
+    recorded = recorded_decisions(run)
     config = _with_model(played_config(run), model, run)
     number = _chosen(number, recorded, run)
     why_fresh = ""
@@ -115,11 +115,11 @@ def replan(
     elif config.planner.budget_seconds is not None:
         why_fresh = "its budget is in seconds, so only the clock knows how far it came"
     else:
-        episode = _played_again(config, run.seed, recorded, number, on_decision)
+        episode = _before(config, run.seed, recorded, number, on_decision)
         if episode is None:
             why_fresh = "played again here, the run takes another course"
     if why_fresh:
-        episode = _led_to(config, run.seed, recorded, number, on_decision)
+        episode = _before(config, run.seed, recorded, number, on_decision, decide=False)
     assert episode is not None
     decision = episode.planner.decide()
     same = not why_fresh and _matches(decision, recorded, number)
@@ -137,6 +137,14 @@ def replan(
         same_tree=same,
         why_fresh=why_fresh,
     )
+
+
+def recorded_decisions(run: Run) -> dict[str, np.ndarray]:
+    """The record of a run's decisions, arrays [D] by name."""
+    decisions = durable.read_arrays(run.decisions)
+    # Runs that are older than widening did not widen.
+    decisions.setdefault("widened", np.zeros(len(decisions["actions"]), int))
+    return decisions
 
 
 def played_config(run: Run) -> EpisodeConfig:
@@ -186,34 +194,25 @@ def _chosen(number: int | None, recorded: dict[str, np.ndarray], run: Run) -> in
     return number
 
 
-def _played_again(
+def _before(
     config: EpisodeConfig,
     seed: int,
     recorded: dict[str, np.ndarray],
     number: int,
     on_decision: Callable[[int, int], None],
+    decide: bool = True,
 ) -> Episode | None:
-    """The episode before the decision, planner and all; None if it took another course."""
-    episode = Episode(config, seed)
-    for done in range(number):
-        on_decision(done, number)
-        if not _matches(episode.advance(), recorded, done):
-            return None
-    return episode
+    """The episode before the decision; None if it took another course than the recorded one.
 
-
-def _led_to(
-    config: EpisodeConfig,
-    seed: int,
-    recorded: dict[str, np.ndarray],
-    number: int,
-    on_decision: Callable[[int, int], None],
-) -> Episode:
-    """The episode before the decision, by the recorded actions alone: nothing is kept in its tree."""
+    Unless it is to `decide`, the recorded actions alone lead there, and nothing is kept in its tree.
+    """
     episode = Episode(config, seed)
     for done, action in enumerate(recorded["actions"][:number].tolist()):
         on_decision(done, number)
-        episode.planner.act(action)
+        if not decide:
+            episode.planner.act(action)
+        elif not _matches(episode.advance(), recorded, done):
+            return None
     return episode
 
 

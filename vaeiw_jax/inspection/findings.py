@@ -21,7 +21,6 @@ from vaeiw_jax.inspection.gathering import Gathered
 from vaeiw_jax.inspection.quality import Quality
 from vaeiw_jax.inspection.reconstructions import Decoded, Encoded
 from vaeiw_jax.inspection.recorded_run import RecordedRun
-from vaeiw_jax.models import model_directory
 from vaeiw_jax.playing import runs
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -140,7 +139,7 @@ def _played_features(directory: Path, run: runs.Run) -> FeaturesConfig | None:
 def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
     """Where the model is."""
     if checkpoint:
-        return model_directory(f"vae:{checkpoint}", "")
+        return models.named(checkpoint)
     assert run is not None  # as the config is checked
     features = durable.read_json(run.record)["config"]["features"]
     name = models.shipped_by_digest().get(features.partition(":")[2])
@@ -150,6 +149,20 @@ def _model(checkpoint: str | None, run: runs.Run | None) -> Path:
 
 
 def _frames(config: InspectConfig, default_game: str, model_game: str) -> Gathered:
+    seen = _gathered(config, default_game, model_game)
+    if (seen.screens == seen.screens[0]).all():
+        if config.screens:
+            whose, remedy = f"those of {config.screens}", "give another store to --screens, or none"
+        else:
+            whose, remedy = f"those of a short game of {seen.game}", "try more with --num_screens"
+        raise UserError(
+            f"the frames to look at, {whose}, are a single frame, over and over; at least 2 different ones are needed "
+            f"to compare; {remedy}"
+        )
+    return seen
+
+
+def _gathered(config: InspectConfig, default_game: str, model_game: str) -> Gathered:
     if config.screens:
         return gathering.from_store(Path(config.screens), config.num_screens, model_game)
     game = config.game or default_game

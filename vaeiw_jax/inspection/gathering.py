@@ -42,8 +42,6 @@ def from_store(directory: Path, number: int, model_game: str) -> Gathered:
             f"{directory} holds frames of {stored.game}, and the model was trained on {model_game}; "
             f"give frames of {model_game}, or none and --game={stored.game} to see it fail"
         )
-    if len(stored.screens) < 2:
-        raise UserError(f"{directory} holds a single frame; at least 2 are needed to compare")
     number = min(number, len(stored.screens))
     chosen = np.linspace(0, len(stored.screens) - 1, number).astype(int)
     return Gathered(stored.game or model_game, stored.screens[chosen], None)

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import durable
 from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.features.config import EITHER, UNUSUAL
 from vaeiw_jax.inspection.atoms import spread
-from vaeiw_jax.inspection.decision import played_config
+from vaeiw_jax.inspection.decision import played_config, recorded_decisions
 from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import Run
@@ -87,7 +86,4 @@ def read_run(run: Run) -> RecordedRun | None:
     config = played_config(run)
     if not config.planner.search.looks_ahead:
         return None
-    decisions = durable.read_arrays(run.decisions)
-    # Runs that are older than widening did not widen.
-    decisions.setdefault("widened", np.zeros(len(decisions["actions"]), int))
-    return RecordedRun(run, config, decisions)
+    return RecordedRun(run, config, recorded_decisions(run))

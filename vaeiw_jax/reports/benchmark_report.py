@@ -36,8 +36,7 @@ def to_markdown(suite: str, measurements: Measurements) -> str:
         scaling_suite.SUITE: _scaling_tables,
         training_suite.SUITE: _training_tables,
     }[suite](measurements)
-    parts = ["\n\n".join([table.to_markdown(), *table.notes]) for table in tables]
-    return "\n\n".join(parts)
+    return "\n\n".join(table.to_markdown() for table in tables)
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[Value]], **options: Any) -> Table:

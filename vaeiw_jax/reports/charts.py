@@ -22,17 +22,17 @@ from vaeiw_jax.reports.score_statistics import Interval
 
 Theme = collections.namedtuple(
     "Theme",
-    "page card ink faint line highlight pruned grey blue orange green purple gold teal brown red",
+    "page card ink faint line highlight pruned grey blue orange green purple gold teal red",
 )
 """Colours by their use, for charts and for the style sheet of the pages."""
 
 LIGHT = Theme(
     *("#f5f6f8", "#ffffff", "#1d2330", "#69707f", "#dfe2e8", "#f1f6ff", "#c9d8f2", "#a9afbb"),
-    *("#2f6fdb", "#e4672e", "#2a8a55", "#a268a8", "#d28a00", "#3f9f9a", "#9d755d", "#d1373f"),
+    *("#2f6fdb", "#e4672e", "#2a8a55", "#a268a8", "#d28a00", "#3f9f9a", "#d1373f"),
 )
 DARK = Theme(
     *("#11141b", "#1a1e27", "#e9ecf2", "#98a0b0", "#333a48", "#1d2533", "#34466b", "#6b7386"),
-    *("#6ea3ff", "#ff8a5c", "#58c98c", "#c894ce", "#ffbe3d", "#6fcac4", "#c4a08a", "#ff6b70"),
+    *("#6ea3ff", "#ff8a5c", "#58c98c", "#c894ce", "#ffbe3d", "#6fcac4", "#ff6b70"),
 )
 SERIES = (LIGHT.grey, LIGHT.blue, LIGHT.orange, LIGHT.green, LIGHT.purple, LIGHT.gold, LIGHT.teal)
 WIDTH = 4.8  # inches: narrow, so that the letters can be read on a phone

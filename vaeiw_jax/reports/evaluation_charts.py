@@ -119,7 +119,7 @@ def _interquartile_means(results: ExperimentResults) -> Chart | None:
     }
     axes = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
     caption = (
-        "Interquartile mean of human-normalised scores over all games and runs, with 95% intervals from a bootstrap "
+        "Interquartile mean of human-normalised scores over all games, with 95% intervals from a bootstrap "
         "that draws the runs of each game again."
     )
     return Chart(f"{results.experiment.name}-interquartile-mean", caption, axes)

@@ -27,7 +27,7 @@ from vaeiw_jax.reports import (
     training_progress,
 )
 from vaeiw_jax.reports.charts import Chart
-from vaeiw_jax.reports.pages import Films, render
+from vaeiw_jax.reports.pages import Films, ended_by, plural, render
 from vaeiw_jax.reports.score_tables import ScoreTable
 from vaeiw_jax.reports.tables import Column, Table
 
@@ -145,10 +145,10 @@ def warnings(results: EvaluationResults) -> list[str]:
 
 def summary(results: EvaluationResults) -> str:
     names = ", ".join(experiment.name for experiment in results.experiments)
-    runs = len(results.played)
-    games = len({run.game for run in results.played})
-    actions = sum(run.record["actions"] for run in results.played)
-    return f"Experiments: {names}. {runs:,} runs of {games:,} games, {actions:,} decisions."
+    runs = plural(len(results.played), "run")
+    games = plural(len({run.game for run in results.played}), "game")
+    decisions = plural(sum(run.record["actions"] for run in results.played), "decision")
+    return f"Experiments: {names}. {runs} of {games}, {decisions}."
 
 
 def _commands(results: EvaluationResults, command: str) -> list[str]:
@@ -257,7 +257,7 @@ def _game_runs_table(runs: dict[str, list[Played]]) -> Table:
         [
             [
                 *(title, run.seed, run.score, run.record["actions"]),
-                run.record["stop"].replace("_", " "),
+                ended_by(run.record),
                 *(run.record["decisions"][f"mean_{name}"] or None for name in means.values()),
                 _shortened(run.record["config"]["features"]),
                 *(run.host.get("machine", ""), run.host.get("ended", "").partition("T")[0]),

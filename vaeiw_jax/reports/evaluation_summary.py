@@ -8,6 +8,7 @@ from vaeiw_jax.experiments import paper
 from vaeiw_jax.experiments.evaluation_results import ExperimentResults, Played
 from vaeiw_jax.planning.search import SOLVED
 from vaeiw_jax.reports import score_statistics as statistics
+from vaeiw_jax.reports import score_tables
 from vaeiw_jax.reports.score_statistics import Interval, Paired, Share
 from vaeiw_jax.reports.score_tables import PRINTED_TITLES
 from vaeiw_jax.reports.tables import Cell, Column, Table, Value
@@ -16,18 +17,20 @@ from vaeiw_jax.reports.tables import Cell, Column, Table, Value
 def common_games(results: ExperimentResults) -> list[str]:
     """Games with a human score that all methods have runs of."""
     methods = results.experiment.methods
-    return [
-        game
-        for game in results.experiment.games
-        if game in paper.human_scores() and all(results.runs(m.name, game) for m in methods)
-    ]
+    games = score_tables.with_human(results.experiment.games)
+    return [game for game in games if all(results.runs(m.name, game) for m in methods)]
 
 
 def normalised_runs(results: ExperimentResults, method: str) -> list[list[float]]:
-    """Human-normalised scores of the runs of each common game."""
+    """Human-normalised scores of the runs of each common game: the first, as many as every game has.
+
+    So a game with more runs than others weighs no more than they do.
+    """
+    scores = {game: results.scores(method, game) for game in common_games(results)}
+    fewest = min(map(len, scores.values()), default=0)
     return [
-        [normalised({game: score})[game] for score in results.scores(method, game)]
-        for game in common_games(results)
+        [normalised({game: score})[game] for score in runs[:fewest]]
+        for game, runs in scores.items()
     ]
 
 
@@ -57,7 +60,20 @@ def aggregates_table(results: ExperimentResults) -> Table:
     note = "human-normalised, 95% interval"
     columns = [Column("method", text=True), Column("games"), Column("runs")]
     columns += [Column("interquartile mean", note), Column("mean", note)]
-    return Table(columns, rows, "Over all games")
+    return Table(columns, rows, "Over all games", notes=_left_out(results))
+
+
+def _left_out(results: ExperimentResults) -> list[str]:
+    """That runs were left out, if any were."""
+    games = common_games(results)
+    for method in results.experiment.methods:
+        used = sum(map(len, normalised_runs(results, method.name)))
+        if used < sum(len(results.runs(method.name, game)) for game in games):
+            return [
+                "Of every game as many runs of a method are taken as there are of the game with the fewest, so that "
+                "all games count alike."
+            ]
+    return []
 
 
 def comparisons_table(results: ExperimentResults, compare: bool) -> Table:
@@ -120,10 +136,11 @@ def costs_table(results: ExperimentResults) -> Table:
         found = [
             run for game in results.experiment.games for run in results.runs(method.name, game)
         ]
-        seconds = sum(float(run.host.get("seconds", 0)) for run in found)
+        found = [run for run in found if run.host.get("seconds")]  # those whose host file is there
+        seconds = sum(float(run.host["seconds"]) for run in found)
         decisions = sum(run.record["actions"] for run in found)
         nodes = sum(run.record["actions"] * _statistic(run, "mean_new_nodes") for run in found)
-        if not seconds or not nodes:
+        if not nodes:
             continue
         depth = sum(run.record["actions"] * _statistic(run, "mean_depth") for run in found)
         solved = sum(run.record["decisions"].get("ended", {}).get(SOLVED, 0) for run in found)
@@ -134,7 +151,7 @@ def costs_table(results: ExperimentResults) -> Table:
             ]
         )
     columns = [Column("method", text=True), Column("runs"), Column("decisions")]
-    columns += [Column("million nodes", format=",.1f"), Column("hours on one core", format=",.1f")]
+    columns += [Column("million nodes", format=",.1f"), Column("hours of planning", format=",.1f")]
     columns += [Column("nodes a second", format=",.0f"), Column("depth", format=".1f")]
     columns += [Column("solved before the budget was spent", "% of decisions", ".1f")]
     return Table(columns, rows, "What it took, and how far it saw")

@@ -35,9 +35,9 @@ def grey(frame: np.ndarray) -> np.ndarray:
     return np.repeat(np.rint(255 * np.clip(frame, 0, 1)).astype(np.uint8)[..., None], 3, axis=2)
 
 
-def difference(values: np.ndarray, limit: float = DIFFERENCE_RANGE) -> np.ndarray:
+def difference(values: np.ndarray) -> np.ndarray:
     """values: float[rows, columns] -> red where above zero, blue where below, white at zero."""
-    return _coloured(DIFFERENCE_COLOURS, (values / limit + 1) / 2)
+    return _coloured(DIFFERENCE_COLOURS, (values / DIFFERENCE_RANGE + 1) / 2)
 
 
 def bits(counts: np.ndarray, most: float) -> np.ndarray:

@@ -3,6 +3,7 @@
 import textwrap
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.ticker import MaxNLocator
 
@@ -25,6 +26,16 @@ def draw(findings: Findings) -> dict[str, Chart]:
     if replanned:
         drawn += [values(replanned), depths(replanned)]
     return {chart.name: chart for chart in drawn}
+
+
+def _count_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
+    """Of whole numbers, few of them written out."""
+    axes.grid(axis="y")
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.xaxis.set_major_formatter(number)
+    axes.yaxis.set_major_formatter(number)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
 @charts.styled
@@ -54,11 +65,7 @@ def true_per_frame(quality: Quality) -> Chart:
     axes = charts.axes(2.9)
     bins = min(30, int(np.ptp(counts)) + 1)
     axes.hist(counts, bins=bins, color=LIGHT.blue, edgecolor=LIGHT.card, lw=1)
-    axes.grid(axis="y")
-    axes.set(xlabel="true features in a frame", ylabel="frames")
-    axes.xaxis.set_major_formatter(number)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    _count_axes(axes, "true features in a frame", "frames")
     caption = f"from {counts.min():,} to {counts.max():,} features are true in a frame"
     return Chart("true_per_frame", caption, axes)
 
@@ -135,11 +142,7 @@ def unusual_atoms(atoms: Atoms) -> Chart:
         axes.hist(
             np.minimum(counts, most), edges.tolist(), color=colour, alpha=0.55, lw=0, label=label
         )
-    axes.grid(axis="y")
-    axes.set(xlabel=f"atoms that are not as usual on a screen{cut}", ylabel="screens")
-    axes.xaxis.set_major_formatter(number)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    _count_axes(axes, f"atoms that are not as usual on a screen{cut}", "screens")
     charts.legend(axes)
     caption = f"on a screen {on.mean():,.0f} atoms are switched on and {off.mean():,.0f} off"
     return Chart("unusual_atoms", caption, axes)
@@ -164,10 +167,7 @@ def depths_by_ending(recorded: RecordedRun) -> Chart:
         label=list(shown),
         lw=0,
     )
-    axes.grid(axis="y")
-    axes.set(xlabel="depth of the deepest node", ylabel="decisions")
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    _count_axes(axes, "depth of the deepest node", "decisions")
     charts.legend(axes)
     means = [f"{each.mean():,.0f} ({name})" for name, each in shown.items()]
     return Chart("depths_by_ending", f"the mean depth reached is {', '.join(means)}", axes)
@@ -183,12 +183,8 @@ def depth_of_decisions(recorded: RecordedRun) -> Chart:
         if len(chosen):
             drawn = axes.scatter(chosen, depth[chosen], s=12, color=colour, lw=0, label=name)
             drawn.set_rasterized(len(depth) > 1000)  # a path for each of them would be large
-    axes.grid(axis="y")
-    axes.set(xlabel="decision", ylabel="depth of the deepest node")
-    axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_formatter(number)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    _count_axes(axes, "decision", "depth of the deepest node")
+    axes.set_ylim(0, 1.05 * max(1, depth.max()))
     charts.legend(axes)
     solved = int(recorded.solved.sum())
     caption = f"{solved:,} of {len(depth):,} decisions were solved before their budget was spent"
@@ -248,10 +244,7 @@ def depths(replanned: Replanned) -> Chart:
             x = np.arange(len(bottom))
             axes.bar(x, counts, 0.9, bottom, color=colour, alpha=alpha, label=name, lw=0)
             bottom += counts
-    axes.grid(axis="y")
-    axes.set(xlabel="depth: steps from the root", ylabel="nodes")
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    _count_axes(axes, "depth: steps from the root", "nodes")
     axes.legend()
     caption = f"{tree.size:,} nodes down to depth {depth.max():,}, {pruned.sum():,} of them pruned"
     return Chart("depths", caption, axes)

@@ -8,6 +8,7 @@ The work directory:
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,49 +42,68 @@ def inspect(config: InspectConfig, workdir: Path) -> Findings:
 
 
 def write(findings: Findings, workdir: Path) -> None:
-    drawn = inspection_charts.draw(findings)
-    kinds, flipping = feature_kinds(findings), flipping_features(findings)
-    files = {f"{name}.png": chart.png() for name, chart in drawn.items()}
-    game = findings.game
-    files["reconstructions.png"] = images.sheet(
-        f"{game}: frames and what the VAE makes of them (red: too bright, blue: too dark)",
-        reconstructions(findings),
+    numbers = findings.numbers()
+    shown = Shown(
+        charts=inspection_charts.draw(findings),
+        reconstructions=reconstructions(findings),
+        maps=position_maps(findings),
+        kinds=feature_kinds(findings),
+        flipping=flipping_features(findings),
     )
-    maps = Row("by position", [shown for shown, _ in position_maps(findings)])
-    files["positions.png"] = images.sheet(f"{game}: where bits are on", [maps])
-    if kinds:
-        title = f"{game}: what features stand for (red: brighter when true, blue: darker)"
-        files["features.png"] = images.sheet(title, [*kinds, *flipping])
-    if findings.replanned:
-        files["tree.svg"] = tree_drawing.svg(findings.replanned, alone=True).encode()
-    for name, content in files.items():
+    for name, content in _pictures(findings, shown).items():
         durable.write_bytes(workdir / "pictures" / name, content)
-    durable.write_json(workdir / "findings.json", findings.numbers())
-    page = render("inspection.html", **_page_values(findings, drawn, kinds, flipping))
+    durable.write_json(workdir / "findings.json", numbers)
+    page = render("inspection.html", **_page_values(findings, numbers, shown))
     durable.write_bytes(workdir / PAGE, page.encode())
 
 
-def _page_values(
-    findings: Findings, drawn: dict[str, Chart], kinds: list[Row], flipping: list[Row]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows and the pictures are made of."""
+
+    charts: dict[str, Chart]
+    reconstructions: list[Row]
+    maps: list[tuple[Captioned, float]]
+    kinds: list[Row]
+    flipping: list[Row]
+
+
+def _pictures(findings: Findings, shown: Shown) -> dict[str, bytes]:
+    """By the names of their files."""
+    game = findings.game
+    files = {f"{name}.png": chart.png() for name, chart in shown.charts.items()}
+    title = f"{game}: frames and what the VAE makes of them (red: too bright, blue: too dark)"
+    files["reconstructions.png"] = images.sheet(title, shown.reconstructions)
+    maps = Row("by position", [each for each, _ in shown.maps])
+    files["positions.png"] = images.sheet(f"{game}: where bits are on", [maps])
+    if shown.kinds:
+        title = f"{game}: what features stand for (red: brighter when true, blue: darker)"
+        files["features.png"] = images.sheet(title, [*shown.kinds, *shown.flipping])
+    if findings.replanned:
+        files["tree.svg"] = tree_drawing.svg(findings.replanned, alone=True).encode()
+    return files
+
+
+def _page_values(findings: Findings, numbers: dict[str, Any], shown: Shown) -> dict[str, Any]:
     quality, replanned = findings.quality, findings.replanned
     worst = quality.alike[np.argsort(-quality.pairs.flips[quality.alike], kind="stable")]
     encoded = findings.encoded
     return {
         "title": f"Inside a VAE of {findings.model_game or findings.game or 'an unknown game'}",
         "findings": findings,
-        "quality": quality.summary(),
-        "charts": drawn,
-        "error": findings.numbers()["reconstruction"]["mean_squared_error"],
+        "quality": numbers["quality"],
+        "charts": shown.charts,
+        "error": numbers["reconstruction"]["mean_squared_error"],
         "flips": _flips,
         "percent": _percent,
-        "reconstructions": reconstructions(findings),
+        "reconstructions": shown.reconstructions,
         "most_at_a_position": float(encoded.by_place(encoded.bits).max()),
-        "scales": {name: images.scale(name) for name in ("magma", "RdBu_r")},
-        "maps": position_maps(findings),
-        "kinds": kinds,
-        "flipping": flipping,
-        "numbers": _numbers_table(quality.summary()),
+        "bits_scale": images.scale(images.BITS_COLOURS),
+        "difference_scale": images.scale(images.DIFFERENCE_COLOURS),
+        "maps": shown.maps,
+        "kinds": shown.kinds,
+        "flipping": shown.flipping,
+        "numbers": _numbers_table(numbers["quality"]),
         "alike_pairs": _pairs(findings, worst[:_SHOWN_PAIRS]),
         "confused_pairs": _pairs(findings, quality.confused[:_SHOWN_PAIRS]),
         "validation": findings.description["about"].get("validation") or {},
@@ -199,7 +219,10 @@ def _pairs(findings: Findings, chosen: np.ndarray) -> list[Row]:
         cells = [
             Captioned(images.screen(one), f"frame {first}"),
             Captioned(images.screen(other), f"frame {second}"),
-            Captioned(images.differing_pixels(one, other), f"{plural(pixels, 'pixel')} differ"),
+            Captioned(
+                images.differing_pixels(one, other),
+                plural(pixels, "pixel differs", "pixels differ"),
+            ),
         ]
         if flipped:
             flips = encoded.by_place(encoded.bits[first] != encoded.bits[second])

@@ -4,6 +4,7 @@ import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,9 @@ def _trained(training: Path) -> dict[str, Any]:
     path = training / "trained.json"
     if path.exists():
         return durable.read_json(path)
-    seen = metrics.validations(training)
-    if not seen:
+    best = metrics.best_validation(training)
+    if best is None:
         raise UserError(f"{training} holds no model yet: no epoch of training is finished there")
-    best = min(seen, key=lambda line: line["loss"])
     about = models.model_description(training / "model")["about"]
     config = durable.read_json(training / "config.json")
     settings = config["train"]
@@ -75,18 +75,47 @@ def _trained(training: Path) -> dict[str, Any]:
     }
 
 
-def _collected(collection: Path) -> dict[str, Any]:
-    path = collection / "collection.json"
+@dataclass(frozen=True)
+class Collected:
+    """The screens that were trained on: of one store, or what several add up to."""
+
+    screens: int
+    duplicates: int
+    episodes: int
+    features: str
+    seconds: float
+    commands: list[str]
+
+    @classmethod
+    def of(cls, stores: Sequence[dict[str, Any]], commands: list[str]) -> "Collected":
+        return cls(
+            screens=sum(store["screens"] for store in stores),
+            duplicates=sum(store["duplicates"] for store in stores),
+            episodes=sum(len(store["scores"]) + 1 for store in stores),  # the last has no score
+            features=stores[0]["config"]["features"],
+            seconds=sum(store["host"]["seconds"] for store in stores),
+            commands=commands,
+        )
+
+
+def _store(directory: Path) -> dict[str, Any]:
+    """The record of collecting into a screen store."""
+    path = directory / "collection.json"
     if not path.exists():
-        raise UserError(f"{collection} holds no screens of launch.collect: no collection.json")
+        raise UserError(f"{directory} holds no screens of launch.collect: no collection.json")
     return durable.read_json(path) | {"host": durable.read_json(path.with_suffix(".host.json"))}
+
+
+def _collected(collection: Path) -> Collected:
+    store = _store(collection)
+    return Collected.of([store], _commands(store["host"]))
 
 
 def _collected_from_many(
     folder: Path, games: Mapping[str, int], left_out: Sequence[str]
-) -> dict[str, Any]:
-    """What the stores of a folder that were trained on add up to, and the command that makes them all."""
-    stores = [_collected(folder / game) for game in games]
+) -> Collected:
+    """Of the stores of a folder, those that were trained on, and the command that makes them all."""
+    stores = [_store(folder / game) for game in games]
     shared = {k: v for k, v in stores[0]["config"].items() if k not in ("game", "num_screens")}
     for store in stores:
         if {**store["config"], **shared} != store["config"]:
@@ -94,13 +123,8 @@ def _collected_from_many(
                 f"{store['game']} was collected otherwise than {stores[0]['game']}, and a card tells of one way; "
                 "collect all games with one command"
             )
-    return {
-        "screens": sum(store["screens"] for store in stores),
-        "duplicates": sum(store["duplicates"] for store in stores),
-        "config": shared,
-        "seconds": sum(store["host"]["seconds"] for store in stores),
-        "command": _collect_command(sorted([*games, *left_out]), max(games.values()), shared),
-    }
+    command = _collect_command(sorted([*games, *left_out]), max(games.values()), shared)
+    return Collected.of(stores, [command])
 
 
 def _collect_command(games: list[str], num_screens: int, shared: dict[str, Any]) -> str:
@@ -155,7 +179,7 @@ def _learning_curve(training: Path, lines: Sequence[dict[str, Any]], game: str) 
 
 def _card(
     trained: dict[str, Any],
-    collected: dict[str, Any],
+    collected: Collected,
     training: Path,
     note: str,
     left_out: Sequence[str],
@@ -187,9 +211,6 @@ def _card(
         config_json=json.dumps(config, indent=2),
         features=features,
         quality=Table([Column("", text=True), Column("", text=True)], list(quality.items())),
-        collect_commands=[collected["command"]]
-        if "command" in collected
-        else _commands(collected["host"]),
         train_commands=_commands(training_host),
     )
 

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from vaeiw_jax import durable, features
 from vaeiw_jax.experiments.online_config import Line
-from vaeiw_jax.reports import charts, pipeline_report, training_progress
+from vaeiw_jax.reports import charts, score_statistics, training_progress
 from vaeiw_jax.reports.charts import LIGHT, Chart
-from vaeiw_jax.reports.pages import plural, render
+from vaeiw_jax.reports.pages import ended_by, plural, render
 from vaeiw_jax.reports.tables import Column, Table
 
 PAGE, PICTURE = "report.html", "curve.png"
@@ -49,7 +49,7 @@ def write(
 def summary(evaluation: Sequence[dict[str, Any]]) -> str:
     """The scores of the games played with the last VAE."""
     scores = [played["score"] for played in evaluation]
-    return pipeline_report.summary(scores) if scores else "no games were asked for"
+    return score_statistics.in_words(scores) if scores else "no games were asked for"
 
 
 CAPTION = (
@@ -148,7 +148,7 @@ def _row(line: Line, lines: Sequence[Line], names: Sequence[str]) -> list[Any]:
     kind, _, model = line["features"].partition(":")
     after = f"the VAE after game {trained[model]}" if model in trained else "the given VAE"
     title = after if kind == "vae" else features.lookup(kind).title
-    shown = {"features": title, "stop": line["stop"].replace("_", " ")}
+    shown = {"features": title, "stop": ended_by(line)}
     return [shown.get(name, line[name]) for name in names]
 
 
@@ -156,7 +156,7 @@ def _evaluation_table(evaluation: Sequence[dict[str, Any]]) -> Table:
     return Table(
         [Column("seed"), Column("score"), Column("actions"), Column("ended by", text=True)],
         [
-            [played["seed"], played["score"], played["actions"], played["stop"].replace("_", " ")]
+            [played["seed"], played["score"], played["actions"], ended_by(played)]
             for played in evaluation
         ],
     )

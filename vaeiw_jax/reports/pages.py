@@ -3,6 +3,7 @@
 import base64
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,11 @@ def render(template: str, **values: Any) -> str:
 
 def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def ended_by(record: Mapping[str, Any]) -> str:
+    """What ended a run, in words: `action_limit` is "action limit"."""
+    return str(record["stop"]).replace("_", " ")
 
 
 def embedded(content: bytes, kind: str) -> str:

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from vaeiw_jax import durable
+from vaeiw_jax import configs, durable
 from vaeiw_jax.experiments import paper, pipeline
+from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import Run
-from vaeiw_jax.reports import charts, training_progress
+from vaeiw_jax.reports import charts, score_statistics, training_progress
 from vaeiw_jax.reports.charts import Chart
-from vaeiw_jax.reports.pages import Films, render
+from vaeiw_jax.reports.pages import Films, ended_by, render
 from vaeiw_jax.reports.tables import Column, Table
 
 Records = Mapping[int, list[dict[str, Any]]]
@@ -19,7 +18,6 @@ Records = Mapping[int, list[dict[str, Any]]]
 
 PAGE = "report.html"
 _MARKS = {"VAE-IW in the paper": "vae_iw_ra", "human": "human"}
-_PAPER_ACTIONS = 15_000
 
 
 def write(game: str, iterations: int, workdir: Path) -> None:
@@ -32,15 +30,15 @@ def write(game: str, iterations: int, workdir: Path) -> None:
         for title, column in _MARKS.items()
         if game in table.scores[column]
     }
-    limit = max(record["config"]["max_actions"] for found in records.values() for record in found)
+    limit = max(_most_actions(record) for found in records.values() for record in found)
     films = Films(workdir)
     page = render(
         "pipeline.html",
         title=f"{game}: from screens to learned play",
         summaries={title: summary(found) for title, found in scores.items()},
         scores=Chart("scores", f"Scores of {game} by iteration", charts.dots(scores, marks)),
-        limit=limit if limit < _PAPER_ACTIONS else None,
-        paper_limit=_PAPER_ACTIONS,
+        limit=limit if limit < EpisodeConfig.max_actions else None,
+        paper_limit=EpisodeConfig.max_actions,
         runs=_runs_table(records),
         iterations=[_iteration(game, n, records[n], workdir, films) for n in records],
     )
@@ -48,11 +46,13 @@ def write(game: str, iterations: int, workdir: Path) -> None:
 
 
 def summary(scores: list[int]) -> str:
-    """Mean, standard error and number of runs."""
-    if len(scores) == 1:
-        return f"score {scores[0]:,} in one game"
-    error = np.std(scores, ddof=1) / len(scores) ** 0.5
-    return f"mean score {np.mean(scores):,.1f} ± {error:,.1f} (standard error, {len(scores)} games)"
+    """The scores of an iteration, for the page and for the command."""
+    return score_statistics.in_words(scores)
+
+
+def _most_actions(record: dict[str, Any]) -> int:
+    """Where the game would have ended in any case, by its limit on actions or on emulator frames."""
+    return configs.from_settings(EpisodeConfig, record["config"], partial=True).most_actions
 
 
 def _runs_table(records: Records) -> Table:
@@ -65,7 +65,7 @@ def _runs_table(records: Records) -> Table:
         ],
         [
             [number, record["seed"], record["score"], record["actions"]]
-            + [record["stop"].replace("_", " ")]
+            + [ended_by(record)]
             + [record["decisions"][name] for name in ("mean_new_nodes", "mean_atoms_per_node")]
             for number, found in records.items()
             for record in found

@@ -14,6 +14,8 @@ Scores = Mapping[str, float]
 """By game."""
 
 REPETITIONS = 2000
+"""How often a bootstrap draws."""
+
 LEVEL = 0.95
 
 
@@ -39,16 +41,18 @@ class Share:
     lost: int
     interval: Interval
 
+    @property
+    def games(self) -> int:
+        return self.won + self.tied + self.lost
+
 
 @dataclass(frozen=True)
 class Paired:
     """Two methods on the same games with the same seeds."""
 
-    pairs: int
     won: int
     tied: int
     lost: int
-    games: int
     p_value: float
     """Of a Wilcoxon signed-rank test of the mean normalised difference in each game; NaN with too few games."""
 
@@ -62,6 +66,14 @@ def standard_error(scores: Sequence[float]) -> float | None:
     if len(scores) < 2:
         return None
     return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
+
+
+def in_words(scores: Sequence[float]) -> str:
+    """Mean, standard error and number of games."""
+    error = standard_error(scores)
+    if error is None:
+        return f"score {scores[0]:,} in one game"
+    return f"mean score {mean(scores):,.1f} ± {error:,.1f} (standard error, {len(scores)} games)"
 
 
 def count_above(scores: Scores, human: Scores, share: float = 1.0) -> int:
@@ -87,8 +99,6 @@ def overall_mean(values: np.ndarray) -> np.ndarray:
 def bootstrap(
     groups: Sequence[Sequence[float]],
     statistic: Callable[[np.ndarray], np.ndarray],
-    repetitions: int = REPETITIONS,
-    seed: int = 0,
 ) -> Interval:
     """The statistic of all runs together, and its interval when the runs of each game are drawn again.
 
@@ -97,15 +107,13 @@ def bootstrap(
     Args:
       groups: the runs of each game.
       statistic: of the last axis, along which the runs of all games lie.
-      repetitions: how often to draw.
-      seed: of the draws.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     arrays = [np.asarray(group, float) for group in groups]
     value = float(statistic(np.concatenate(arrays)))
     if min(map(len, arrays)) < 2:
         return Interval(value)
-    drawn = [rng.choice(array, (repetitions, len(array))) for array in arrays]
+    drawn = [rng.choice(array, (REPETITIONS, len(array))) for array in arrays]
     low, high = np.quantile(
         statistic(np.concatenate(drawn, axis=1)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     )
@@ -136,8 +144,6 @@ def share_won(ours: Scores, theirs: Scores) -> Share | None:
 def probability_of_improvement(
     ours: Sequence[Sequence[float]],
     theirs: Sequence[Sequence[float]],
-    repetitions: int = REPETITIONS,
-    seed: int = 0,
 ) -> Interval:
     """How probable it is that a run of ours scores higher than one of theirs, in a game drawn at random.
 
@@ -146,15 +152,13 @@ def probability_of_improvement(
 
     Args:
       ours, theirs: the runs of each game, the games in the same order.
-      repetitions: how often to draw.
-      seed: of the draws.
     """
-    rng = np.random.default_rng(seed)
-    value, drawn = 0.0, np.zeros(repetitions)
+    rng = np.random.default_rng(0)
+    value, drawn = 0.0, np.zeros(REPETITIONS)
     for one, other in zip(ours, theirs, strict=True):
         a, b = np.asarray(one, float), np.asarray(other, float)
         value += float(_higher(a, b))
-        drawn += _higher(rng.choice(a, (repetitions, len(a))), rng.choice(b, (repetitions, len(b))))
+        drawn += _higher(rng.choice(a, (REPETITIONS, len(a))), rng.choice(b, (REPETITIONS, len(b))))
     if min(map(len, (*ours, *theirs))) < 2:
         return Interval(value / len(ours))
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) / len(ours)
@@ -185,11 +189,9 @@ def paired(
     ]
     signs = np.sign(list(differences.values()))
     return Paired(
-        pairs=len(common),
         won=int((signs > 0).sum()),
         tied=int((signs == 0).sum()),
         lost=int((signs < 0).sum()),
-        games=len(games),
         p_value=_signed_rank(by_game),
     )
 

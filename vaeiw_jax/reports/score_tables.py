@@ -1,6 +1,7 @@
 """Score tables: our means and standard errors beside the paper's numbers, with the counts below."""
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vaeiw_jax.experiments import paper
@@ -75,8 +76,8 @@ class ScoreTable:
     games: tuple[str, ...]
     methods: list[MethodScores]
     notes: list[str] = field(default_factory=list)
-    compared_games: dict[str, int] = field(default_factory=dict)
-    """Of how many games the counts of our methods, and of the paper's, are."""
+    compared_games: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The games that the counts of our methods, and of the paper's, are of."""
 
 
 def of_experiment(results: ExperimentResults, compare: bool) -> ScoreTable:
@@ -91,10 +92,18 @@ def of_experiment(results: ExperimentResults, compare: bool) -> ScoreTable:
         if compare and method.name in experiment.paper_columns:
             key = experiment.paper_columns[method.name]
             methods.append(_printed(experiment, key, method.title, PAPER))
-    misprint = paper.MISPRINTS.get(experiment.paper_table or "")
-    table = ScoreTable(experiment.games, methods, [misprint] if compare and misprint else [])
+    table = ScoreTable(experiment.games, methods, _misprints(experiment, methods))
     count(table)
     return table
+
+
+def _misprints(experiment: Experiment, methods: list[MethodScores]) -> list[str]:
+    """Where the paper's table disagrees with itself, if all its columns are shown: it may be about any of them."""
+    name = experiment.paper_table or ""
+    shown = {each.key for each in methods if each.kind != OURS}
+    if name not in paper.MISPRINTS or not shown.issuperset(paper.table(name).scores):
+        return []
+    return [paper.MISPRINTS[name]]
 
 
 def _ours(results: ExperimentResults, method: str, game: str) -> MeanScore | None:
@@ -124,28 +133,43 @@ def _printed(experiment: Experiment, key: str, title: str, kind: str) -> MethodS
 
 
 def count(table: ScoreTable) -> None:
-    """Marks the best of each game and counts, among our methods and among the paper's, each beside the printed ones.
+    """Marks the best of each game and counts, among the paper's methods and among ours, each beside the printed ones.
 
-    Ties are marked and counted for all who tie.
+    Ties are marked and counted for all who tie. The printed ones are judged with both, and have the marks and counts
+    of the first that there are.
     """
-    rivals = [each for each in table.methods if each.kind == PRINTED and each.key != "human"]
+    rivals = _rivals(table)
     human = paper.human_scores()
     for kind in (PAPER, OURS):
-        methods = [each for each in table.methods if each.kind == kind]
+        methods = _of_kind(table, kind)
         group = [*methods, *rivals] if methods else []
         games = [g for g in table.games if group and all(g in each.by_game for each in group)]
-        table.compared_games[kind] = len(games)
-        for game in games:
-            top = max(each.by_game[game].mean for each in group)
-            for each in group:
+        table.compared_games[kind] = tuple(games)
+        top = {game: max(each.by_game[game].mean for each in group) for game in games}
+        judged = methods if kind == OURS and _of_kind(table, PAPER) else group
+        for each in judged if games else ():
+            for game in games:
                 score = each.by_game[game]
-                each.by_game[game] = dataclasses.replace(score, best=score.mean == top)
-        for each in group if games else ():
+                each.by_game[game] = dataclasses.replace(score, best=score.mean == top[game])
             each.counts[BEST] = sum(each.by_game[game].best for game in games)
         for each in methods if games else ():
             means = {game: each.by_game[game].mean for game in games}
             each.counts[ABOVE_HUMAN] = score_statistics.count_above(means, human)
             each.counts[ABOVE_75_PERCENT] = score_statistics.count_above(means, human, 0.75)
+
+
+def _of_kind(table: ScoreTable, kind: str) -> list[MethodScores]:
+    return [each for each in table.methods if each.kind == kind]
+
+
+def _rivals(table: ScoreTable) -> list[MethodScores]:
+    """Other people's methods, whose scores the paper prints beside its own."""
+    return [each for each in _of_kind(table, PRINTED) if each.key != "human"]
+
+
+def with_human(games: Iterable[str]) -> list[str]:
+    """Those that have a human score, without which nothing is above it."""
+    return [game for game in games if game in paper.human_scores()]
 
 
 def _points(value: float) -> str:
@@ -155,12 +179,6 @@ def _points(value: float) -> str:
 
 def shown(scores: ScoreTable) -> Table:
     """The table to read: a row for each game."""
-    note = (
-        "Mean ± standard error over runs. Bold: best of our methods, or of the paper's; ties are bold for both and "
-        "count for both. *: the limit on actions was reached at least once."
-    )
-    if ours := scores.compared_games[OURS]:
-        note += f" Our counts are of the {ours} games that all our methods have runs of."
     methods = scores.methods
     columns = [Column(each.title, each.source, highlighted=each.kind == OURS) for each in methods]
     rows = [
@@ -169,8 +187,29 @@ def shown(scores: ScoreTable) -> Table:
     ]
     titles = (BEST, ABOVE_HUMAN, ABOVE_75_PERCENT)
     counts = [[title, *(each.counts.get(title) for each in methods)] for title in titles]
-    notes = [note, *(f"Note: {text}." for text in scores.notes)]
+    notes = [_legend(scores), *(f"Note: {text}." for text in scores.notes)]
     return Table([Column("game", text=True), *columns], rows, footer=counts, notes=notes)
+
+
+def _legend(scores: ScoreTable) -> str:
+    """What the marks and the counts below the table mean."""
+    parts = [
+        "Mean ± standard error over runs. Bold: best of our methods, or of the paper's; ties are bold for both and "
+        "count for both. *: the limit on actions was reached at least once."
+    ]
+    rivals = " and ".join(each.title for each in _rivals(scores))
+    if rivals and all(_of_kind(scores, kind) for kind in (PAPER, OURS)):
+        parts.append(
+            f"{rivals} are compared with both; their own bold scores and counts are those among the paper's."
+        )
+    if ours := scores.compared_games[OURS]:
+        known = len(with_human(ours))
+        others = f"; those above human of the {known} that have a human score"
+        parts.append(
+            f"Our counts are of the {len(ours)} games that all our methods have runs of"
+            f"{others if known < len(ours) else ''}."
+        )
+    return " ".join(parts)
 
 
 def raw(scores: ScoreTable) -> Table:

@@ -56,12 +56,14 @@ class Table:
         return [_cell(value, column) for value, column in zip(row, self.columns, strict=True)]
 
     def to_markdown(self) -> str:
+        """The table and, below it, its notes."""
         titles = [f"{c.title} ({c.note})" if c.note else c.title for c in self.columns]
         lines = [map(_escaped, titles), ["---" if c.text else "---:" for c in self.columns]]
         lines += [map(_markdown, row) for row in self.body()]
         for first, *others in self.foot():
             lines.append([f"*{_escaped(first.text)}*", *map(_markdown, others)])
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return "\n\n".join([table, *map(_escaped, self.notes)])
 
     def to_csv(self) -> str:
         """The values, unformatted."""
