@@ -1,3 +1,6 @@
+import hashlib
+import os
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,31 @@ def test_torn_json_is_named(tmp_path):
     (tmp_path / "x.json").write_text('{"a": ')
     with pytest.raises(UserError, match=r"x.json is damaged"):
         durable.read_json(tmp_path / "x.json")
+
+
+def test_an_error_of_an_open_file_names_it(tmp_path):
+    path = tmp_path / "file"
+    with pytest.raises(OSError, match="Bad file descriptor") as caught, durable.errors_naming(path):
+        os.fsync(10_000)
+    assert caught.value.filename == str(path)
+
+
+def test_arrays_of_the_same_bytes_have_different_digests():
+    ones = np.ones(6, np.float32)
+    several = [
+        [("a", ones)],
+        [("b", ones)],
+        [("a", ones.view(np.int32))],
+        [("a", ones.reshape(2, 3))],
+        [("a", ones[:3]), ("b", ones[3:])],
+        [("b", ones[3:]), ("a", ones[:3])],
+    ]
+    assert len({durable.arrays_digest(arrays) for arrays in several}) == len(several)
+    assert durable.arrays_digest(iter(several[0])) == durable.arrays_digest(several[0])
+
+
+def test_a_seal_does_not_depend_on_the_order_and_a_files_digest_is_what_it_is(tmp_path):
+    assert durable.seal({"a": 1, "b": [2]}) == durable.seal({"b": [2], "a": 1})
+    assert durable.seal({"a": 1}) == hashlib.sha256(b'{"a": 1}').hexdigest()
+    (tmp_path / "file").write_bytes(b"abc")
+    assert durable.file_digest(tmp_path / "file") == hashlib.sha256(b"abc").hexdigest()

@@ -1,12 +1,13 @@
 """Files that a crash leaves whole: the old one or the new one, never a half. Damaged ones are refused by name."""
 
+import contextlib
 import hashlib
 import io
 import json
 import os
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +32,26 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Replaces the file at `path` by `data`; if that fails, the old file stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
+    with errors_naming(path):
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
     _sync_directory(path.parent)
+
+
+@contextlib.contextmanager
+def errors_naming(path: Path) -> Iterator[None]:
+    """An OSError inside names `path`, which those of a file that is open do not."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _sync_directory(directory: Path) -> None:
@@ -58,7 +69,7 @@ def json_bytes(value: Mapping[str, Any]) -> bytes:
 
 def write_json(path: Path, value: Mapping[str, Any], sealed: bool = False) -> None:
     """Writes an object; `sealed` adds an entry with the digest of the others, which `read_json` verifies."""
-    write_bytes(path, json_bytes({**value, _SEAL: _seal(value)} if sealed else value))
+    write_bytes(path, json_bytes({**value, _SEAL: seal(value)} if sealed else value))
 
 
 def read_json(path: Path, sealed: bool = False) -> dict[str, Any]:
@@ -70,13 +81,28 @@ def read_json(path: Path, sealed: bool = False) -> dict[str, Any]:
         raise DamagedFileError(path, error) from error
     if not isinstance(value, dict):
         raise DamagedFileError(path, f"it holds {str(value)[:20]!r}, not an object")
-    if sealed and _SEAL in value and value.pop(_SEAL) != _seal(value):
+    if sealed and _SEAL in value and value.pop(_SEAL) != seal(value):
         raise DamagedFileError(path, "its SHA-256 is not the one it names")
     return value
 
 
-def _seal(value: Mapping[str, Any]) -> str:
+def seal(value: Mapping[str, Any]) -> str:
+    """SHA-256 of an object as JSON, whatever the order of its entries."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def arrays_digest(arrays: Iterable[tuple[str, np.ndarray]]) -> str:
+    """SHA-256 of the names, types, shapes and values of arrays, in the order given."""
+    digest = hashlib.sha256()
+    for name, array in arrays:
+        header = json.dumps([name, str(array.dtype), array.shape])
+        digest.update(header.encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -89,6 +115,23 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
             info = zipfile.ZipInfo(f"{name}.npy")  # dated 1980, whatever the clock says
             archive.writestr(info, member.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=1)
     write_bytes(path, buffer.getvalue())
+
+
+def part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with "PREFIX.", by the rest of their names."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
+
+
+@contextlib.contextmanager
+def resuming(path: Path, remedy: str) -> Iterator[None]:
+    """What fails inside for what `path` holds, damaged or of another config, is a damaged file with this remedy."""
+    try:
+        yield
+    except DamagedFileError as error:
+        raise DamagedFileError(path, error.reason, remedy) from error
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise DamagedFileError(path, error, remedy) from error
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -9,9 +9,7 @@ in games it never saw, and one folder per game that has one of its own: package 
 checkout a link to the folder at its top level.
 """
 
-import hashlib
 import importlib.resources
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,9 +57,19 @@ def model_directory(name: str, game: str) -> Path:
     _, _, given = name.partition(":")
     if not given:
         return SHIPPED / (game if game in shipped_games() else UNIVERSAL)
-    directory = Path(given)
-    if not directory.exists() and given in shipped_models():
-        return SHIPPED / given
+    return named(given)
+
+
+def named(name_or_directory: str | Path) -> Path:
+    """Where the model is that has this name or is in this directory.
+
+    Args:
+      name_or_directory: a directory, where a training run's will do; or, where there is none of the name, that of a
+        shipped model.
+    """
+    directory = Path(name_or_directory)
+    if not directory.exists() and str(name_or_directory) in shipped_models():
+        return SHIPPED / name_or_directory
     return directory / "model" if (directory / "model").is_dir() else directory
 
 
@@ -108,9 +116,11 @@ def save_model(
 
 def _write_arrays(directory: Path, part: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Writes a file that is named after its digest, and says how `config.json` names it."""
-    name = f"{part}-{_digest(arrays)[:16]}.npz"
+    # Names as JAX writes the keys of a dictionary: the digests of the models there are were made so.
+    digest = durable.arrays_digest((f"[{key!r}]", arrays[key]) for key in sorted(arrays))
+    name = f"{part}-{digest[:16]}.npz"
     durable.write_arrays(directory / name, dict(arrays))
-    return {"file": name, "sha256": _file_digest(directory / name)}
+    return {"file": name, "sha256": durable.file_digest(directory / name)}
 
 
 def load_model(directory: Path) -> tuple[ModelConfig, dict[str, Any]]:
@@ -138,7 +148,7 @@ def _read_arrays(directory: Path, described: Mapping[str, Any]) -> dict[str, np.
     path = directory / Path(described["file"]).name
     if not path.exists():
         raise UserError(f"{path} is missing, though {CONFIG} names it; copy the whole folder")
-    if _file_digest(path) != described["sha256"]:
+    if durable.file_digest(path) != described["sha256"]:
         raise UserError(
             f"{path} is torn: its SHA-256 is not the one in {CONFIG}; copy the folder again"
         )
@@ -202,16 +212,3 @@ def _check_shapes(config: ModelConfig, arrays: Mapping[str, np.ndarray], directo
                 f" {arrays[name].dtype}{list(arrays[name].shape)}, but its config asks for"
                 f" float32{list(expected[name])}"
             )
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 of names, types, shapes and values."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        header = [f"[{name!r}]", str(arrays[name].dtype), arrays[name].shape]
-        digest.update(json.dumps(header).encode() + arrays[name].tobytes())
-    return digest.hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

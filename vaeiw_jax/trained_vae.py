@@ -61,11 +61,10 @@ class TrainedVAE:
 
 
 def load_vae(game_or_directory: str | Path) -> TrainedVAE:
-    """A trained VAE: a shipped one by name, a game's or `universal`; or a directory's, perhaps a training run's."""
-    if str(game_or_directory) in models.shipped_models():
-        return TrainedVAE(models.SHIPPED / game_or_directory)
-    if Path(game_or_directory).is_dir():
-        return TrainedVAE(models.model_directory(f"vae:{game_or_directory}", ""))
+    """A trained VAE: a directory's, perhaps a training run's; or a shipped one by name, a game's or `universal`."""
+    directory = models.named(game_or_directory)
+    if directory.is_dir():
+        return TrainedVAE(directory)
     raise UserError(
         f"{game_or_directory} is neither a directory nor a VAE that is shipped "
         f"({', '.join(models.shipped_models())})"

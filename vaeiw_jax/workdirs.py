@@ -2,7 +2,7 @@
 
 import contextlib
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,19 @@ class BusyError(UserError):
     """Another process is doing the same."""
 
 
-def claim(workdir: Path, mine: dict[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+def claim(
+    workdir: Path,
+    mine: dict[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    may_differ: Collection[str] = (),
+) -> None:
     """Marks a work directory as that of these settings, or refuses one that is another's.
 
     Args:
       workdir: the directory.
       mine: the settings.
       defaults: what settings were that the directory does not name because they are younger.
+      may_differ: settings that make it nobody else's; the directory of an older version may name them.
     """
     path = workdir / "config.json"
     if not path.exists():
@@ -29,7 +35,7 @@ def claim(workdir: Path, mine: dict[str, Any], defaults: Mapping[str, Any] | Non
     theirs = {name: value for name, value in (defaults or {}).items() if name in mine}
     theirs |= durable.read_json(path)
     for name in mine | theirs:
-        if mine.get(name) != theirs.get(name):
+        if name not in may_differ and mine.get(name) != theirs.get(name):
             raise UserError(
                 f"{workdir} holds results with {name}={theirs.get(name)}, as its {path.name} says, and this run has "
                 f"{name}={mine.get(name)}; choose another --workdir"

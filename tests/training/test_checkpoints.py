@@ -142,6 +142,30 @@ def test_a_damaged_checkpoint_is_named_whatever_file_is_damaged(tmp_path: Path) 
         manager.close()
 
 
+def test_what_a_crash_left_unfinished_is_removed_however_torn_it_is(tmp_path: Path) -> None:
+    manager = checkpoints.TrainingCheckpoints(tmp_path)
+    manager.save(1, some_state(1), {})
+    manager.close()
+    torn = tmp_path / "2.orbax-checkpoint-tmp"
+    shutil.copytree(tmp_path / "1", torn)
+    for path in (torn / "about" / "metadata", torn / "_CHECKPOINT_METADATA"):
+        path.write_text('{"conf')
+    manager = checkpoints.TrainingCheckpoints(tmp_path)
+    assert manager.latest_step() == 1
+    manager.save(2, some_state(2), {})
+    manager.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_the_digests_of_what_older_versions_wrote_are_still_right(tmp_path: Path) -> None:
+    universal = models.SHIPPED / models.UNIVERSAL
+    models.save_model(tmp_path, *models.load_model(universal), usual=models.usual_codes(universal))
+    names = sorted(path.name for path in universal.glob("*.npz"))
+    assert sorted(path.name for path in tmp_path.glob("*.npz")) == names
+    state = {"step": np.int32(3), "params": {"w": np.arange(6, dtype=np.float32).reshape(2, 3)}}
+    assert checkpoints._digest(state).startswith("451030031fc6166d290115c189937cd5")
+
+
 def test_a_checkpoint_of_another_shape_is_refused(tmp_path: Path) -> None:
     manager = checkpoints.TrainingCheckpoints(tmp_path)
     manager.save(1, {"w": jnp.zeros(3)}, {})

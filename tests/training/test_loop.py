@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import scipy.special
 
 from tests.random_play import random_screens
 from vaeiw_jax import frames
@@ -22,7 +24,7 @@ from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training import loop, metrics
 from vaeiw_jax.training.trainer import Trainer
-from vaeiw_jax.vae import elbo, latents, sampling, steps
+from vaeiw_jax.vae import latents, sampling, steps
 from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 from vaeiw_jax.vae.networks import VAE
 
@@ -92,16 +94,24 @@ def test_validation_is_the_loss_of_the_elbo_without_dropout(state: steps.TrainSt
     batch = frames.from_screens(played[1:])[..., None]
     key = jax.random.fold_in(steps._key(CONFIG, steps._VALIDATION), 0)
     noise = latents.noise(model, key, 2)
-    _, (expected, _) = jax.jit(
-        lambda variables: elbo.loss(VAE(model), variables, batch, noise, None, False)
-    )(state.variables)
-    for name, ours in (
-        ("bce", evaluation.bce),
-        ("excess_bce", evaluation.bce - evaluation.entropy),
-        ("kl", evaluation.kl),
-        ("mse", evaluation.mse),
+    output = jax.jit(lambda variables: VAE(model).apply(variables, batch, noise, False))(
+        state.variables
+    )
+    seen = np.asarray(output.pixel_logits, np.float64)
+    grey, decoded = np.asarray(batch, np.float64), 1 / (1 + np.exp(-seen))
+    for ours, expected in (
+        (
+            evaluation.terms.bce,
+            -scipy.special.xlogy(grey, decoded) - scipy.special.xlogy(1 - grey, 1 - decoded),
+        ),
+        (evaluation.terms.entropy, scipy.special.entr(grey) + scipy.special.entr(1 - grey)),
     ):
-        np.testing.assert_allclose(ours.mean(), expected[name], rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(ours, expected.sum(axis=(1, 2, 3)), rtol=1e-5)
+    np.testing.assert_allclose(
+        evaluation.terms.mse, np.square(decoded - grey).mean(axis=(1, 2, 3)), rtol=1e-5
+    )
+    kl = latents.kl(model, output.posterior)
+    np.testing.assert_allclose(evaluation.terms.kl, kl, rtol=1e-5)
     assert evaluation.features.sum() == evaluation.feature_counts.sum()
 
 
@@ -241,6 +251,58 @@ def test_a_run_goes_on_only_with_the_config_and_frames_it_began_with(tmp_path: P
     screen_store.append(Path(config.screens), "pong", random_screens("pong", 9)[3:])
     assert (loop.train(longer, workdir) or {})["steps"] == 2
     assert [line["step"] for line in metrics.read(workdir / metrics.FILE)] == [1, 1, 2, 2]
+
+
+def test_a_refused_run_leaves_the_work_directory_to_the_corrected_one(tmp_path: Path) -> None:
+    workdir = tmp_path / "run"
+    with pytest.raises(UserError, match="there is no model in nowhere"):
+        loop.train(short_run(tmp_path, epochs=1, start_from="nowhere"), workdir)
+    assert not (workdir / loop.CONFIG).exists()
+    record = loop.train(short_run(tmp_path, epochs=1), workdir)
+    assert record is not None
+    assert (workdir / loop.CONFIG).exists()
+
+
+def test_a_finished_training_needs_neither_its_screens_nor_the_model_it_started_from(
+    state: steps.TrainState, tmp_path: Path
+) -> None:
+    start = tmp_path / "start"
+    save_model(start, CONFIG.model, state.variables)
+    config, workdir = short_run(tmp_path, epochs=1, start_from=str(start)), tmp_path / "run"
+    record = loop.train(config, workdir)
+    shutil.rmtree(config.screens)
+    shutil.rmtree(start)
+    moved = tmp_path / "moved"
+    workdir.rename(moved)
+    assert loop.train(config, moved) == record
+    assert record is not None
+    # Of other screens it is not the record.
+    other = tmp_path / "other"
+    screen_store.append(other, "breakout", random_screens("breakout", 3))
+    with pytest.raises(UserError, match="the run is of 'pong'"):
+        loop.train(dataclasses.replace(config, screens=str(other)), moved)
+
+
+def test_a_run_goes_on_with_its_starting_model_gone_or_elsewhere(
+    state: steps.TrainState, tmp_path: Path
+) -> None:
+    start, elsewhere, another = (tmp_path / name for name in ("start", "elsewhere", "another"))
+    save_model(start, CONFIG.model, state.variables)
+    save_model(another, CONFIG.model, jax.tree.map(lambda values: values + 1, state.variables))
+    config, workdir = short_run(tmp_path, start_from=str(start)), tmp_path / "run"
+    assert loop.train(config, workdir, interrupted=lambda: True) is None
+    start.rename(elsewhere)
+    for path in (another, tmp_path / "nowhere"):
+        with pytest.raises(UserError, match=f"has start_from={start}, not {path}"):
+            loop.train(dataclasses.replace(config, start_from=str(path)), workdir)
+    copy = shutil.copytree(workdir, tmp_path / "copy")
+    whole = loop.train(dataclasses.replace(config, start_from=str(elsewhere)), workdir)
+    assert whole is not None
+    assert whole["steps"] == 2
+    shutil.rmtree(elsewhere)
+    gone = loop.train(config, copy)
+    assert gone is not None
+    assert gone["model"] == whole["model"]
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_with_advice(tmp_path: Path) -> None:

@@ -35,6 +35,16 @@ def test_pytorch_loads_what_was_written(name: str, tmp_path) -> None:
     jax.tree.map(np.testing.assert_array_equal, pairs.variables_of(model, config), variables)
 
 
+def test_weights_in_bfloat16_are_read_as_float32(tmp_path) -> None:
+    state_dict = pairs.reference(ModelConfig()).state_dict()
+    short = {name: tensor.to(torch.bfloat16) for name, tensor in state_dict.items()}
+    torch.save(short, tmp_path / "weights.pt")
+    read = torch_weights.read(tmp_path / "weights.pt")
+    for name, tensor in short.items():
+        assert read[name].dtype == np.float32
+        np.testing.assert_array_equal(read[name], tensor.float().numpy())
+
+
 def test_published_layers_have_the_names_of_the_published_code() -> None:
     names = {name.rsplit(".", 1)[0] for name in state_dict_of(pairs.MODELS["published"])}
     expected = {f"{network}.{i}" for network in ("encoder", "decoder") for i in (0, 3, 6)}

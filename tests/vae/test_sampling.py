@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.vae import sampling
+from vaeiw_jax.vae import sampling, steps
+from vaeiw_jax.vae.config import TrainConfig
 
+CONFIG = TrainConfig(screens="", batch_size=16)
 sizes = st.lists(st.integers(2, 60), min_size=1, max_size=6)
 
 
@@ -35,7 +37,7 @@ def test_batches_hold_each_store_equally_often_in_expectation():
     counts = [500, 20, 130]
     stores = np.concatenate(
         [
-            store_of(sampling.batches(sampling.epoch_rows(counts, 0, epoch), 16), counts)
+            store_of(steps.batches(CONFIG, sampling.epoch_rows(counts, 0, epoch)), counts)
             for epoch in range(200)
         ]
     )
@@ -69,5 +71,5 @@ def test_epochs_and_seeds_differ_and_repeat():
 
 
 def test_fewer_screens_than_a_batch_are_refused():
-    with pytest.raises(UserError, match="fewer than a batch of 64"):
-        sampling.batches(np.arange(10), 64)
+    with pytest.raises(UserError, match="10 frames to train on, fewer than a batch of 16"):
+        steps.batches(CONFIG, np.arange(10))

@@ -18,7 +18,6 @@ from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
 from vaeiw_jax.training.loop import train
-from vaeiw_jax.vae import sharding
 from vaeiw_jax.vae.config import TrainConfig
 
 
@@ -66,9 +65,8 @@ def select_beta(
         best = record["validation"]
         tradeoffs.append(Tradeoff(beta, kl=best["kl"], excess_bce=best["excess_bce"]))
     selection = elbow(tradeoffs)
-    if sharding.is_primary():
-        durable.write_json(workdir / "selection.json", dataclasses.asdict(selection))
-        durable.write_bytes(workdir / "selection.png", _draw(selection))
+    durable.write_json(workdir / "selection.json", dataclasses.asdict(selection))
+    durable.write_bytes(workdir / "selection.png", _draw(selection))
     return selection
 
 

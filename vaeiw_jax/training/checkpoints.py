@@ -2,8 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
-import json
 import logging
 import os
 import sys
@@ -93,7 +91,7 @@ class TrainingCheckpoints:
             "log_sha256": log_digest,
             "sha256": _digest(arrays),
         }
-        about["about_sha256"] = _seal(about)
+        about["about_sha256"] = durable.seal(about)
         with _as_os_error(self._directory):
             self._manager.save(
                 step,
@@ -169,7 +167,8 @@ def _damaged(path: Path, reason: object) -> DamagedFileError:
 
 def _check_metadata(directory: Path) -> None:
     """Refuses a checkpoint that Orbax would stumble over, or misread: metrics decide which is the best."""
-    for path in sorted(directory.glob("[0-9]*")):
+    # A name such as `200.orbax-checkpoint-tmp` is of one that a crash left unfinished, which Orbax removes.
+    for path in sorted(path for path in directory.glob("*") if path.name.isdigit()):
         try:
             found = {
                 name: durable.read_json(path / name)
@@ -189,13 +188,9 @@ def _read_about(checkpoint: Path) -> dict[str, Any]:
         about = durable.read_json(path)
     except (DamagedFileError, FileNotFoundError) as error:
         raise _damaged(path, error) from error
-    if about.pop("about_sha256", None) not in (None, _seal(about)):
+    if about.pop("about_sha256", None) not in (None, durable.seal(about)):
         raise _damaged(path, "its SHA-256 is not the one it names")
     return about
-
-
-def _seal(about: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 @contextlib.contextmanager
@@ -213,12 +208,10 @@ def _as_os_error(directory: Path) -> Iterator[None]:
 
 
 def _digest(tree: Any) -> str:
-    """SHA-256 of the names, types, shapes and values of a tree of NumPy arrays."""
+    """SHA-256 of a tree of NumPy arrays."""
     import jax
 
-    digest = hashlib.sha256()
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        array = np.asarray(leaf)
-        header = [jax.tree_util.keystr(path), str(array.dtype), array.shape]
-        digest.update(json.dumps(header).encode() + array.tobytes())
-    return digest.hexdigest()
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return durable.arrays_digest(
+        (jax.tree_util.keystr(path), np.asarray(leaf)) for path, leaf in leaves
+    )

@@ -29,17 +29,19 @@ from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
 from vaeiw_jax.training.metrics import MetricsLog, Throughput, best_validation
-from vaeiw_jax.training.starting import starting_state
+from vaeiw_jax.training.starting import starting_digest, starting_state
 from vaeiw_jax.training.trainer import Trainer, Validation, steps_per_epoch
 from vaeiw_jax.training.usual_codes import usual_codes
-from vaeiw_jax.vae import sharding, steps
-from vaeiw_jax.vae.config import TrainConfig
-from vaeiw_jax.vae.steps import TrainState
+from vaeiw_jax.vae import elbo, sharding, steps
+from vaeiw_jax.vae.config import TIME_ONLY, TrainConfig
+from vaeiw_jax.vae.steps import TrainState, create_train_state
 
 CONFIG = "config.json"
+_STARTING_MODEL = "starting_model"
+"""In `config.json`: the digest of the model the run started from, null if it was none."""
 
 # What may differ between the runs before and after an interruption: it does not change the numbers.
-_MAY_CHANGE = ("screens", "steps_per_call", "checkpoint_every", "keep", "picture_every")
+_MAY_CHANGE = ("screens", *TIME_ONLY)
 
 
 def train(
@@ -62,8 +64,11 @@ def train(
     compilation.fit_threads()
     primary, path = sharding.is_primary(), workdir / records.TRAINING
     with workdirs.alone_in(workdir) if primary else contextlib.nullcontext():
-        screen_set = _screens_of_run(config, workdir)
+        saved = _saved_config(config, workdir / CONFIG)
         record = finished(config, workdir)
+        if record is not None and record["config"].get("screens") == Path(config.screens).name:
+            return record  # whatever has become of the screens since
+        screen_set = _screens_of_run(config, workdir, saved)
         if record is not None:
             return record
         path.unlink(missing_ok=True)  # of fewer epochs
@@ -107,6 +112,8 @@ def _train(
         checkpoints = TrainingCheckpoints(workdir / "checkpoints", config.keep)
         stack.push(functools.partial(_close, checkpoints))
         run = _Run(config, workdir, trainer, checkpoints, stack, screen_set, tell)
+        # Nothing refused the run, so that from now on the work directory is its own.
+        _write_config(config, workdir / CONFIG, screen_set)
         if not config.epochs:
             run.validate()
         while not run.finished:
@@ -128,13 +135,12 @@ def _train(
 def _record(
     config: TrainConfig, workdir: Path, screen_set: screen_store.ScreenSet, run: "_Run"
 ) -> dict[str, Any]:
-    settings = configs.settings(config.model) | configs.settings(config)
     return {
         **screen_set.description(),
         "model": model_digest(workdir / "model"),
         "steps": run.step,
         "validation": run.best,
-        "config": settings | {"screens": Path(config.screens).name},
+        "config": configs.settings(config) | {"screens": Path(config.screens).name},
     }
 
 
@@ -153,20 +159,22 @@ class _Run:
     ) -> None:
         self._config, self._workdir, self._trainer = config, workdir, trainer
         self._checkpoints, self._screen_set, self._tell = checkpoints, screen_set, tell
-        self.step = checkpoints.latest_step() or 0
+        self.step = self._saved_step = checkpoints.latest_step() or 0
+        if self.step:
+            # The checkpoint has all of the state: the model the run started from may be gone.
+            begun = jax.eval_shape(functools.partial(create_train_state, config))
+            state = checkpoints.restore(self.step, begun)
+        else:
+            state = starting_state(config)
+        self._state = trainer.place(state)
         self._log: MetricsLog | None = None
         if sharding.is_primary():
             digest = checkpoints.log_digest(self.step) if self.step else None
             self._log = MetricsLog(workdir, self.step, digest)
             stack.callback(self._log.close)
             self._tell(Progress(self.step, trainer.total_steps))
-        state = starting_state(config)
-        if self.step:
-            state = checkpoints.restore(self.step, state)
-        self._saved_step = self.step
-        self._state = trainer.place(state)
         self._order_epoch, self._order = -1, jax.numpy.zeros(0)
-        self._in_flight: collections.deque[tuple[int, steps.Metrics]] = collections.deque()
+        self._in_flight: collections.deque[tuple[int, elbo.Metrics]] = collections.deque()
         self._throughput = Throughput(config.batch_size)
         self._worst_game = ""
         self.best = best_validation(workdir)
@@ -340,24 +348,42 @@ class _Run:
         )
 
 
-def _screens_of_run(config: TrainConfig, workdir: Path) -> screen_store.ScreenSet:
-    """The screens of the run, and its `config.json`: compared if there is one, else written."""
+def _saved_config(config: TrainConfig, path: Path) -> dict[str, Any] | None:
+    """The `config.json` of the run, which must be of the same settings; None if there is none yet."""
+    if not path.exists():
+        return None
+    saved = durable.read_json(path)
+    _require_same_config(config, saved, path)
+    return saved
+
+
+def _write_config(config: TrainConfig, path: Path, screen_set: screen_store.ScreenSet) -> None:
+    """Writes `config.json`, unless it is there."""
+    if path.exists() or not sharding.is_primary():
+        return
+    value = {
+        "train": configs.settings(config),
+        "game": screen_set.game,
+        "games": list(screen_set.games),
+        "screens": {"counts": screen_set.counts, "sha256": screen_set.digest()},
+        _STARTING_MODEL: starting_digest(config.start_from),
+    }
+    durable.write_json(path, value)
+
+
+def _screens_of_run(
+    config: TrainConfig, workdir: Path, saved: dict[str, Any] | None
+) -> screen_store.ScreenSet:
+    """The screens of the run, those it began with if there is a `config.json` that says which."""
     path = workdir / CONFIG
     screen_set = screen_store.load_all(config.screens, config.games_left_out)
     steps_per_epoch(config, screen_set)  # refuses too few
-    if not path.exists():
-        described = {"counts": screen_set.counts, "sha256": screen_set.digest()}
-        if sharding.is_primary():
-            value = {"train": configs.settings(config), "game": screen_set.game}
-            value["games"] = list(screen_set.games)
-            durable.write_json(path, value | {"screens": described})
+    if saved is None:
         return screen_set
-    saved = durable.read_json(path)
     described = saved.get("screens", {})
     counts = described.get("counts") if isinstance(described, dict) else None
     if not isinstance(counts, list) or not all(isinstance(count, int) for count in counts):
         raise durable.DamagedFileError(path, f"its screens are {described!r}")
-    _require_same_config(config, saved, path)
     if saved.get("games") != list(screen_set.games) or len(counts) != len(screen_set.games):
         raise UserError(
             f"{path} says that the run is of {_listed(saved.get('games'))}, and {config.screens} holds screens of"
@@ -386,11 +412,20 @@ def _require_same_config(config: TrainConfig, saved: dict[str, Any], path: Path)
     scheduled = config.learning_rate_end or config.tau_start or config.zero_suppression
     may_change = _MAY_CHANGE if scheduled else (*_MAY_CHANGE, "epochs")
     for name, value in configs.settings(config).items():
-        if name not in may_change and theirs[name] != value:
-            raise UserError(
-                f"the run in {path.parent} has {name}={theirs[name]}, not {value}, as {path.name} says;"
-                f" take that or choose another --workdir"
-            )
+        if name in may_change or theirs[name] == value:
+            continue
+        if name == "start_from" and _is_model(saved, theirs[name], value):
+            continue
+        raise UserError(
+            f"the run in {path.parent} has {name}={theirs[name]}, not {value}, as {path.name} says;"
+            f" take that or choose another --workdir"
+        )
+
+
+def _is_model(saved: dict[str, Any], theirs: str, ours: str) -> bool:
+    """Whether the model that a run started from is the one that is given now, under another path."""
+    known = saved.get(_STARTING_MODEL) or starting_digest(theirs)  # older files have the path alone
+    return known is not None and known == starting_digest(ours)
 
 
 def _close(checkpoints: TrainingCheckpoints, failure: type[BaseException] | None, *_: Any) -> None:

@@ -1,10 +1,10 @@
 """What a training run leaves to read: `metrics.jsonl` and TensorBoard events."""
 
 import collections
+import contextlib
 import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,22 +13,10 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax import durable
+from vaeiw_jax.training.event_file import EventFile
 
 FILE = "metrics.jsonl"
 HISTOGRAM_BINS = 20
-
-
-def _summary_writer(directory: str, purge_step: int) -> Any:
-    """TensorBoard's writer. Its module loads PyTorch where there is one, for seconds, and needs it for tensors only."""
-    without_torch = "torch" not in sys.modules
-    if without_torch:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # as if it were not installed
-    try:
-        from tensorboardX import SummaryWriter
-    finally:
-        if without_torch:
-            del sys.modules["torch"]
-    return SummaryWriter(directory, purge_step=purge_step)
 
 
 class MetricsLog:
@@ -57,12 +45,12 @@ class MetricsLog:
         if self._path.exists():
             durable.write_bytes(self._path, kept)
         self._file = self._path.open("a")
-        self._board = _summary_writer(str(workdir / "tensorboard"), purge_step=step + 1)
+        self._events = EventFile(workdir / "tensorboard", first_step=step + 1)
 
     def train(self, step: int, epoch: int, metrics: Mapping[str, float]) -> None:
         self._write({"kind": "train", "step": step, "epoch": epoch, **metrics})
         for name, value in metrics.items():
-            self._board.add_scalar(f"train/{name}", value, step)
+            self._events.scalar(f"train/{name}", value, step)
 
     def validation(
         self,
@@ -88,29 +76,31 @@ class MetricsLog:
             line["games"] = {game: dict(values) for game, values in games.items()}
         self._write({**line, "features_histogram": histogram})
         for game, values in games.items():
-            self._board.add_scalar(f"games/{game}", values["excess_bce"], step)
+            self._events.scalar(f"games/{game}", values["excess_bce"], step)
         for name, value in metrics.items():
-            self._board.add_scalar(f"validation/{name}", value, step)
-        self._board.add_histogram("validation/features_per_frame", features, step)
+            self._events.scalar(f"validation/{name}", value, step)
+        self._events.histogram("validation/features_per_frame", features, step, HISTOGRAM_BINS)
 
     def speed(self, step: int, images_per_second: float) -> None:
         """Depends on the machine, hence for TensorBoard alone."""
-        self._board.add_scalar("speed/images_per_second", images_per_second, step)
+        self._events.scalar("speed/images_per_second", images_per_second, step)
 
     def picture(self, step: int, picture: np.ndarray, name: str) -> None:
         """picture: uint8[rows, columns, 3]."""
-        self._board.add_image(name, picture, step, dataformats="HWC")
+        self._events.picture(name, picture, step)
 
     def flush(self) -> None:
         """Brings all that was logged to disk: a checkpoint must not be ahead of its metrics."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._board.flush()
+        with durable.errors_naming(self._path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._events.flush()
 
     def close(self) -> None:
-        self.flush()
-        self._file.close()
-        self._board.close()
+        with contextlib.ExitStack() as stack:  # both are closed, whatever fails
+            stack.callback(self._events.close)
+            stack.callback(durable.errors_naming(self._path)(self._file.close))
+            self.flush()
 
     @property
     def digest(self) -> str:
@@ -120,7 +110,8 @@ class MetricsLog:
     def _write(self, line: Mapping[str, Any]) -> None:
         text = json.dumps(line) + "\n"
         self._digest.update(text.encode())
-        self._file.write(text)
+        with durable.errors_naming(self._path):
+            self._file.write(text)
 
 
 def _up_to(path: Path, step: int) -> bytes:

@@ -106,7 +106,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
         raise UserError(
             f"{path} does not hold a state_dict; save it with torch.save(model.state_dict(), FILE)"
         )
-    return {name: tensor.detach().numpy() for name, tensor in state_dict.items()}
+    return {name: tensor.detach().float().numpy() for name, tensor in state_dict.items()}
 
 
 def write(path: Path, state_dict: Mapping[str, np.ndarray]) -> None:

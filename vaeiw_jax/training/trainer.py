@@ -8,7 +8,7 @@ import numpy as np
 
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing import screen_store
-from vaeiw_jax.vae import convolutions, sampling, sharding, steps
+from vaeiw_jax.vae import convolutions, elbo, sampling, sharding, steps
 from vaeiw_jax.vae.config import TrainConfig
 from vaeiw_jax.vae.steps import TrainState, eval_step
 
@@ -96,19 +96,17 @@ class Trainer:
 
     def next_validation(self, step: int) -> int:
         """The first step after `step` that a validation follows: one of each `validate_every`, and an epoch's last."""
-        begun, done = (
-            step // self.steps_per_epoch * self.steps_per_epoch,
-            step % self.steps_per_epoch,
-        )
+        done = step % self.steps_per_epoch
         every = self.config.validate_every or self.steps_per_epoch
-        return begun + min(done - done % every + every, self.steps_per_epoch)
+        return step - done + min(done - done % every + every, self.steps_per_epoch)
 
     def epoch_order(self, epoch: int) -> jax.Array:
         """The batches of an epoch, int32[steps, batch_size], cut along the devices."""
         if len(self._counts) == 1:
             return self._shuffle(epoch)
-        rows = sampling.epoch_rows(self._counts, self.config.seed, epoch)
-        batches = sampling.batches(rows, self.config.batch_size)
+        batches = steps.batches(
+            self.config, sampling.epoch_rows(self._counts, self.config.seed, epoch)
+        )
         return sharding.place(batches, sharding.along_batch(self._mesh, axis=1))
 
     def place(self, state: TrainState) -> TrainState:
@@ -117,7 +115,7 @@ class Trainer:
 
     def advance(
         self, state: TrainState, order: jax.Array, count: int
-    ) -> tuple[TrainState, steps.Metrics]:
+    ) -> tuple[TrainState, elbo.Metrics]:
         """Begins `count` steps of an epoch; the buffers of `state` are given away."""
         return self._advance(count, state, self._screens, order)
 
@@ -131,10 +129,11 @@ class Trainer:
             )
             parts.append(part if self.calls_in_flight else jax.block_until_ready(part))
         parts = jax.device_get(parts)
-        bce, entropy, kl, mse, features = (
-            np.concatenate([getattr(part, name) for part in parts])[:count]
-            for name in ("bce", "entropy", "kl", "mse", "features")
+        bce, entropy, kl, mse = (
+            np.concatenate(term)[:count]
+            for term in zip(*(part.terms for part in parts), strict=True)
         )
+        features = np.concatenate([part.features for part in parts])[:count]
         shares = sum(part.feature_counts for part in parts) / count
         of_frames = {
             "loss": bce + self.config.model.beta * kl,

@@ -8,15 +8,25 @@ import numpy as np
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.vae.config import ModelConfig
 
+THRESHOLD = 0.9
+"""The probability that a Bernoulli feature exceeds where it is true: the paper's lambda."""
 
-def num_features(config: ModelConfig, quantisation_bits: int = 4) -> int:
+QUANTISATION_BITS = 4
+"""Bits that number the bin of a Gaussian latent's mean, in one of the paper's two settings."""
+
+
+def num_features(config: ModelConfig, quantisation_bits: int) -> int:
     """How many features a code has: one per Bernoulli latent, several per Gaussian one."""
     if config.latent_kind == "bernoulli":
         return config.num_latents
     return config.num_latents * quantisation_bits
 
 
-def edges(config: ModelConfig, threshold: float = 0.9, quantisation_bits: int = 4) -> np.ndarray:
+def edges(
+    config: ModelConfig,
+    threshold: float = THRESHOLD,
+    quantisation_bits: int = QUANTISATION_BITS,
+) -> np.ndarray:
     """The values of a logit, or of a Gaussian latent's mean, at which features change: float32[n], rising."""
     if config.latent_kind == "gaussian":
         return bin_edges(quantisation_bits)

@@ -112,6 +112,10 @@ class ModelConfig:
         return height, width, channels
 
 
+TIME_ONLY = ("steps_per_call", "checkpoint_every", "keep", "picture_every")
+"""Settings of training that change nothing but the time it takes and what is left to look at."""
+
+
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
     """How to train. The defaults are the paper's Table 2; the published code gives the epochs."""

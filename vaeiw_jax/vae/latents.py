@@ -73,7 +73,10 @@ def prior_sample(config: ModelConfig, key: jax.Array, batch: int) -> jax.Array:
 
 
 def bits(
-    config: ModelConfig, posterior: jax.Array, threshold: float = 0.9, quantisation_bits: int = 4
+    config: ModelConfig,
+    posterior: jax.Array,
+    threshold: float = codes.THRESHOLD,
+    quantisation_bits: int = codes.QUANTISATION_BITS,
 ) -> jax.Array:
     """The features planning sees: bool[B, `codes.num_features`], in the order H, W, C (and bit).
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vaeiw_jax.errors import UserError
-
 
 def split(
     counts: Sequence[int], share: float, seed: int
@@ -45,14 +43,3 @@ def epoch_rows(counts: Sequence[int], seed: int, epoch: int) -> np.ndarray:
         rows.append(start + np.concatenate(passes)[:share])
         start += count
     return rng.permutation(np.concatenate(rows)).astype(np.int32)
-
-
-def batches(rows: np.ndarray, batch_size: int) -> np.ndarray:
-    """int32[steps, batch_size]; the last, partial batch is dropped."""
-    steps = len(rows) // batch_size
-    if not steps:
-        raise UserError(
-            f"there are {len(rows)} screens to train on, fewer than a batch of {batch_size}; "
-            "collect more or take a smaller --batch_size"
-        )
-    return rows[: steps * batch_size].reshape(steps, batch_size)

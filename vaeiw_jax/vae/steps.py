@@ -6,19 +6,21 @@ no more than the state, and a run that goes on from one is the run that was neve
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import flax
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from vaeiw_jax import frames as frames_lib
 from vaeiw_jax.vae import elbo, latents
 from vaeiw_jax.vae.config import TrainConfig
+from vaeiw_jax.vae.elbo import Metrics
 from vaeiw_jax.vae.networks import VAE
 
-Metrics = dict[str, jax.Array]
+Order = TypeVar("Order", jax.Array, np.ndarray)
 
 # The uses of the seed: each draws from a stream of its own.
 _INIT, _ORDER, _STEP, _VALIDATION, _PICTURE = range(5)
@@ -71,9 +73,14 @@ def train_state_of(config: TrainConfig, variables: Mapping[str, Any]) -> TrainSt
 
 
 def epoch_order(config: TrainConfig, num_screens: int, epoch: jax.Array | int) -> jax.Array:
-    """The batches of an epoch, int32[steps, batch_size]; the last, partial batch is dropped."""
-    steps = config.steps_per_epoch(num_screens)
-    order = jax.random.permutation(jax.random.fold_in(_key(config, _ORDER), epoch), num_screens)
+    """The batches of an epoch, int32[steps, batch_size]."""
+    key = jax.random.fold_in(_key(config, _ORDER), epoch)
+    return batches(config, jax.random.permutation(key, num_screens))
+
+
+def batches(config: TrainConfig, order: Order) -> Order:
+    """int32[screens] -> int32[steps, batch_size]; the last, partial batch is dropped."""
+    steps = config.steps_per_epoch(len(order))
     return order[: steps * config.batch_size].reshape(steps, config.batch_size)
 
 
@@ -106,7 +113,7 @@ def train_step(
     def loss(params: Any) -> tuple[jax.Array, tuple[Metrics, Any]]:
         variables = {"params": params, "batch_stats": state.batch_stats}
         model = VAE(config.model)
-        return elbo.loss(model, variables, frames, noise, dropout_key, True, tau, zero_suppression)
+        return elbo.loss(model, variables, frames, noise, dropout_key, tau, zero_suppression)
 
     (_, (metrics, batch_stats)), gradients = jax.value_and_grad(loss, has_aux=True)(state.params)
     updates, opt_state = _optimizer(config).update(gradients, state.opt_state, state.params)
@@ -155,10 +162,7 @@ def train_steps(
 class Evaluation:
     """What validation gives for each of a batch of B frames, and for each feature."""
 
-    bce: jax.Array  # float32[B]
-    entropy: jax.Array  # float32[B], the cross-entropy of a perfect reconstruction
-    kl: jax.Array  # float32[B]
-    mse: jax.Array  # float32[B]
+    terms: elbo.Terms
     features: jax.Array  # int32[B], true features
     feature_counts: jax.Array  # int32[F], in how many of the frames a feature is true
 
@@ -188,14 +192,9 @@ def eval_step(
     noise_key = jax.random.fold_in(_key(config, _VALIDATION), batch)
     noise = latents.noise(model, noise_key, len(frames))
     output: Any = VAE(model).apply(variables, frames, noise, False)
-    logits = output.pixel_logits
     bits = latents.bits(model, output.posterior)
-    pixels = (1, 2, 3)
     return Evaluation(
-        bce=elbo.cross_entropy(logits, frames).sum(axis=pixels),
-        entropy=elbo.entropy(frames).sum(axis=pixels),
-        kl=latents.kl(model, output.posterior),
-        mse=jnp.square(jax.nn.sigmoid(logits) - frames).mean(axis=pixels),
+        terms=elbo.terms(model, output, frames),
         features=bits.sum(axis=1, dtype=jnp.int32),
         feature_counts=(bits & valid[:, None]).sum(axis=0, dtype=jnp.int32),
     )
