@@ -86,6 +86,17 @@ def test_a_vae_is_loaded_from_a_directory_or_refused_in_a_sentence(tmp_path):
         vx.load_vae(tmp_path)
 
 
+def test_a_name_means_the_same_vae_to_whoever_is_given_it(tmp_path, monkeypatch):
+    """A directory comes before a shipped model of its name."""
+    model, variables = models.load_model(models.SHIPPED / "Pong")
+    models.save_model(tmp_path / "universal" / "model", model, variables, {"game": "mine"})
+    assert vx.load_vae("universal").about["games"]
+    monkeypatch.chdir(tmp_path)
+    assert vx.load_vae("universal").about == {"game": "mine"}
+    assert models.named("universal") == models.model_directory("vae:universal", "Pong")
+    assert models.named("Pong") == models.SHIPPED / "Pong"
+
+
 def test_shipped_models_are_those_at_the_top_of_the_checkout():
     top = Path(__file__).parent.parent / "checkpoints"
     assert top == models.SHIPPED

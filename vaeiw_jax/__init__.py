@@ -36,10 +36,9 @@ if TYPE_CHECKING:
         Transition,
         World,
     )
-    from vaeiw_jax.playing import collect, play
-    from vaeiw_jax.playing.collecting import CollectConfig
+    from vaeiw_jax.playing.collecting import CollectConfig, collect
     from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
-    from vaeiw_jax.playing.runs import PlayConfig
+    from vaeiw_jax.playing.runs import PlayConfig, play
     from vaeiw_jax.trained_vae import load_vae
     from vaeiw_jax.training import train
     from vaeiw_jax.vae.config import ModelConfig, TrainConfig
@@ -84,9 +83,9 @@ _MODULES = {
     "TrainConfig": "vaeiw_jax.vae.config",
     "Transition": "vaeiw_jax.planning",
     "World": "vaeiw_jax.planning",
-    "collect": "vaeiw_jax.playing",
+    "collect": "vaeiw_jax.playing.collecting",
     "load_vae": "vaeiw_jax.trained_vae",
-    "play": "vaeiw_jax.playing",
+    "play": "vaeiw_jax.playing.runs",
     "train": "vaeiw_jax.training",
 }
 

@@ -64,6 +64,22 @@ def test_a_policy_on_learned_symbols_finds_its_model_again(tmp_path):
     assert len(features.usual) == 4500 // 8 + 1
 
 
+class LeftEdge:
+    """One's own feature set: which colour the leftmost pixel of each row has."""
+
+    num_features = 210 * 256
+
+    def atoms(self, seen, previous):
+        return np.arange(210, dtype=np.int32) * 256 + seen.screen[:, 0]
+
+
+def test_a_policy_on_ones_own_features_finds_them_again(tmp_path):
+    workdir = learned(tmp_path, features=f"{__name__}:LeftEdge", policy_hidden=8)
+    features = create(FeaturesConfig(f"policy:{workdir}"), Setting("Breakout", SHAPE))
+    episode = Episode(EpisodeConfig.of("Breakout", features=f"policy:{workdir}"), seed=0)
+    assert 0 < len(features.atoms(episode.snapshot, None)) < 8
+
+
 def test_what_makes_no_sense_is_refused_in_a_sentence(on_ram, tmp_path):
     setting = Setting("Breakout", SHAPE)
     for config, sentence in (

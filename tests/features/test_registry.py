@@ -168,6 +168,16 @@ def test_an_unknown_set_is_refused_in_a_sentence(name):
         features.check(FeaturesConfig(name))
 
 
+@pytest.mark.parametrize("name", ["ram", "bprost", f"{__name__}:Rows"])
+@pytest.mark.parametrize(
+    "setting",
+    [{"literals": "either"}, {"changes": True}, {"noise": True}, {"sample_features": True}],
+)
+def test_settings_of_learned_features_are_refused_where_there_are_none(name, setting):
+    with pytest.raises(UserError, match=f"{next(iter(setting))}.* for learned features, not"):
+        features.check(FeaturesConfig(name, **setting))
+
+
 def test_an_encoder_is_refused_where_there_is_none():
     with pytest.raises(UserError, match="an encoder changes nothing for --features=ram"):
         features.check(FeaturesConfig("ram", encoder="patches"))

@@ -14,6 +14,14 @@ def without_caching(nodes: int = 20) -> PlannerConfig:
     return PlannerConfig(budget_seconds=None, budget_nodes=nodes, caching="none")
 
 
+def test_a_search_that_does_not_say_why_it_ended_is_refused_in_a_sentence():
+    player = planner(Corridor(12), NODES, start=0, search=lambda search: None)
+    with pytest.raises(
+        UserError, match=r"a search returns why it ended, one of solved, .* not None"
+    ):
+        player.decide()
+
+
 def test_acting_keeps_the_chosen_branch_with_its_snapshots():
     player = planner(Corridor(12), NODES, start=0)
     player.decide()

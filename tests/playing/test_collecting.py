@@ -126,11 +126,19 @@ def test_a_finished_collection_is_not_made_again_and_an_interrupted_one_has_no_r
     assert collect(config(), tmp_path, lambda: len(told) > 3, told.append) is None
     assert not (tmp_path / "collection.json").exists()
     assert told[0] == (0, 64, "episode 1, score 0, 0 duplicates")
+    assert screen_store.count(tmp_path) == told[-1].done
     screens, record = collected(config(), tmp_path)
     assert len(screens) == 64
     assert collect(config(), tmp_path, tell=pytest.fail) == record
     sessions = json.loads((tmp_path / "collection.host.json").read_text())["sessions"]
     assert len(sessions) == 2
+
+
+def test_a_collection_is_of_the_model_it_began_with(tmp_path):
+    episode = EpisodeConfig.of("Pong", features="vae:universal", budget_nodes=2)
+    assert collect(CollectConfig(episode, num_screens=1), tmp_path) is not None
+    begun = json.loads((tmp_path / "config.json").read_text())
+    assert begun["features"] == episode.identified().features.features != "vae:universal"
 
 
 def test_two_processes_do_not_collect_into_one_store(tmp_path):

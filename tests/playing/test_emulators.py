@@ -15,6 +15,7 @@ from vaeiw_jax.planning import PlannerConfig
 from vaeiw_jax.playing import emulators
 from vaeiw_jax.playing.emulators import EmulatorPool
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
+from vaeiw_jax.playing.noise_seeds import with_seed
 
 GAME = AtariConfig("Breakout")
 
@@ -181,20 +182,26 @@ def test_answers_that_have_arrived_are_seen_before_they_are_asked_for(pool):
 
 
 def test_a_world_prefetches_what_it_is_asked_for_and_whatever_has_arrived(pool):
-    asked = questions(5)
+    asked = []
+    for seed, (snapshot, action, transition) in enumerate(questions(5), start=1):
+        seeded = snapshot._replace(noise_seed=seed)
+        asked.append((seeded, action, with_seed(transition, seeded, action)))
     calls = []
 
+    def key(snapshot):
+        return snapshot.state, snapshot.noise_seed
+
     def atoms(snapshot, previous):
-        calls.append(("atoms", [snapshot.state]))
+        calls.append(("atoms", [key(snapshot)]))
         return np.zeros(0, np.int32)
 
     def prefetch(snapshots):
-        calls.append(("prefetch", [snapshot.state for snapshot in snapshots]))
+        calls.append(("prefetch", [key(snapshot) for snapshot in snapshots]))
 
     world = emulators.PooledWorld(pool(2), atoms, prefetch)
     for snapshot, action, _ in asked:
         world.ask(snapshot, action)
-    expected = [transition.snapshot.state for _, _, transition in asked]
+    expected = [key(transition.snapshot) for _, _, transition in asked]
     for i in range(len(asked)):
         world.answer()
         (first, waiting), (then, state) = calls[-2:]

@@ -98,3 +98,13 @@ def test_what_cannot_be_planned_is_refused_in_a_sentence():
         GymnasiumWorld(gymnasium.make("Pendulum-v1"), Bins())
     with pytest.raises(UserError, match="'ram' looks at the screen or the memory of an Atari"):
         GymnasiumWorld(gymnasium.make("CartPole-v1"), "ram")
+
+
+def test_features_with_several_notions_of_novelty_can_be_widened():
+    class Wide(Bins):
+        notions = ((20, 1), (80, 1))
+
+    config = PlannerConfig(budget_seconds=None, budget_nodes=60, widen=True)
+    world = GymnasiumWorld(gymnasium.make("CartPole-v1"), Wide())
+    episode = GymnasiumEpisode(world, config, seed=0)
+    assert episode.advance().statistics.widened == 1

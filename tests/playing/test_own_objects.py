@@ -9,9 +9,8 @@ from vaeiw_jax import configs
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, Setting, create
 from vaeiw_jax.planning.iw import iw
-from vaeiw_jax.playing import play
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig, replay
-from vaeiw_jax.playing.runs import PlayConfig, Run
+from vaeiw_jax.playing.runs import PlayConfig, Run, play
 
 CONFIG = EpisodeConfig.of("Asterix", features="ram", budget_nodes=10, max_actions=5)
 

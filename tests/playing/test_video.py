@@ -57,3 +57,10 @@ def test_the_panel_changes_with_the_decision(episode):
     assert panel.draw(0, lives=0).shape == (420, 320, 3)
     assert (panel.draw(0, lives=0) != panel.draw(3, lives=0)).any()
     assert (panel.draw(0, lives=0) != panel.draw(0, lives=2)).any()
+
+
+def test_what_the_file_of_decisions_holds_besides_is_not_drawn(episode):
+    others = {"usual": np.zeros(2, np.uint8), "generated_shape": np.array([210, 160])}
+    panel = video.Panel(episode.config, 0, episode.decisions() | others)
+    plain = video.Panel(episode.config, 0, episode.decisions())
+    assert (panel.draw(3, lives=0) == plain.draw(3, lives=0)).all()

@@ -61,25 +61,28 @@ SEARCHES: dict[str, dict[str, Any]] = {
 ON_ONE_CORE = {"symbols": SYMBOLS, "searches": SEARCHES}
 """The parts that compare settings with the first of them."""
 
+VAE = "vae"
+"""The features that are measured against B-PROST: the VAE that ships for the game."""
+
 GROWING = (PARALLEL, BPROST)
 """What is measured in long decisions."""
 
 
-def setups(game: str, vae: str) -> dict[str, Setup]:
+def setups(game: str) -> dict[str, Setup]:
     """The setups that are compared."""
     cores = usable_cores()
     in_flight = default_rollouts_in_flight(cores)
     return {
-        ONE_EMULATOR: Setup(game, vae, in_flight, min(1, cores - 1)),
-        PARALLEL: Setup(game, vae, in_flight, default_emulators(in_flight, cores)),
+        ONE_EMULATOR: Setup(game, VAE, in_flight, min(1, cores - 1)),
+        PARALLEL: Setup(game, VAE, in_flight, default_emulators(in_flight, cores)),
         BPROST: Setup(game, "bprost", in_flight, min(1, cores - 1)),
-        ONE_CORE: Setup(game, vae, default_rollouts_in_flight(1), 0, cores=1),
+        ONE_CORE: Setup(game, VAE, default_rollouts_in_flight(1), 0, cores=1),
     }
 
 
 def measure(config: BenchmarkConfig, results: Measurements) -> None:
     """Measures the parts asked for that are not in the results yet, game by game."""
-    parts: dict[str, Callable[[BenchmarkConfig, str, str], dict[str, Any]]] = {
+    parts: dict[str, Callable[[BenchmarkConfig, str], dict[str, Any]]] = {
         "rates": _rates,
         **{
             part: functools.partial(_on_one_core, compared)
@@ -99,18 +102,18 @@ def measure(config: BenchmarkConfig, results: Measurements) -> None:
         for part, game in bar:
             bar.set_postfix_str(f"{part} of {game}")
             load = MachineLoad()
-            measured = parts[part](config, game, "vae")
-            model = model_directory("vae", game).name
+            measured = parts[part](config, game)
+            model = UNIVERSAL if part in ON_ONE_CORE else model_directory(VAE, game).name
             results.put(SUITE, part, game, measured | {"vae": model, "others": load.by_others()})
 
 
-def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+def _rates(config: BenchmarkConfig, game: str) -> dict[str, Any]:
     """Nodes per second in every setup, the emulator bound, and how many decisions were late."""
     turn = max(1, config.decisions // TURNS)
     bounds: list[float] = []
-    played: dict[str, list[dict[str, Any]]] = {name: [] for name in setups(game, vae)}
+    played: dict[str, list[dict[str, Any]]] = {name: [] for name in setups(game)}
     with contextlib.ExitStack() as stack:
-        players = {n: stack.enter_context(Player(setup)) for n, setup in setups(game, vae).items()}
+        players = {n: stack.enter_context(Player(setup)) for n, setup in setups(game).items()}
         for player in players.values():
             player.play(config.opening, budget_nodes=OPENING_NODES)
         while len(bounds) * turn < config.decisions:
@@ -139,13 +142,13 @@ def _rates(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
             }
             for name, all_ in together.items()
         },
-        "setups": {name: str(setup) for name, setup in setups(game, vae).items()},
+        "setups": {name: str(setup) for name, setup in setups(game).items()},
         "seconds_a_decision": config.seconds,
     }
 
 
 def _on_one_core(
-    compared: dict[str, dict[str, Any]], config: BenchmarkConfig, game: str, vae: str
+    compared: dict[str, dict[str, Any]], config: BenchmarkConfig, game: str
 ) -> dict[str, Any]:
     """Nodes per second and nodes a decision, on one core, by the settings of an episode.
 
@@ -178,7 +181,7 @@ def _on_one_core(
     }
 
 
-def _bprost(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+def _bprost(config: BenchmarkConfig, game: str) -> dict[str, Any]:
     """Milliseconds that the B-PROST atoms of a new screen take, on the screens of lookahead trees."""
     seconds: list[float] = []
     with Player(Setup(game, "bprost")) as player:
@@ -189,7 +192,7 @@ def _bprost(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     return {"milliseconds": 1e3 * float(np.mean(seconds)), "screens": len(seconds)}
 
 
-def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+def _growth(config: BenchmarkConfig, game: str) -> dict[str, Any]:
     """Nodes per second in one long decision, and in short ones before and after it.
 
     A long decision may find everything there is to find before its time is over; how long it took is noted.
@@ -197,7 +200,7 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     short, long = config.seconds, config.long_seconds
     measured: dict[str, Any] = {"seconds": [short, long]}
     for name in GROWING:
-        with Player(setups(game, vae)[name]) as player:
+        with Player(setups(game)[name]) as player:
             player.play(config.opening, budget_nodes=OPENING_NODES)
             before = player.play(max(1, config.decisions // 2), budget_seconds=short)
             during = player.play(1, budget_seconds=long)
@@ -212,10 +215,10 @@ def _growth(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     return measured
 
 
-def _memory(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+def _memory(config: BenchmarkConfig, game: str) -> dict[str, Any]:
     """Resident memory while a game goes on."""
     every = max(1, config.memory_decisions // 20)
-    with Player(setups(game, vae)[PARALLEL]) as player:
+    with Player(setups(game)[PARALLEL]) as player:
         decisions, megabytes = [0], [player.memory()]
         while decisions[-1] < config.memory_decisions:
             player.play(every, budget_nodes=config.memory_nodes)
@@ -229,12 +232,12 @@ def _memory(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
     }
 
 
-def _start(config: BenchmarkConfig, game: str, vae: str) -> dict[str, Any]:
+def _start(config: BenchmarkConfig, game: str) -> dict[str, Any]:
     """Seconds from the command until its first decision is made and recorded; the second time it runs."""
     seconds = []
     for _ in range(2):
         with tempfile.TemporaryDirectory() as workdir:
-            command = ["-m", "launch.play", f"--game={game}", f"--features={vae}"]
+            command = ["-m", "launch.play", f"--game={game}", f"--features={VAE}"]
             limits = [f"--budget_seconds={config.seconds}", "--max_actions=1"]
             start = time.perf_counter()
             subprocess.run(

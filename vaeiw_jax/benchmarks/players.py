@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing import runs
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 
@@ -40,6 +41,7 @@ class Player:
     """A process that plays in one setup. Use it in a `with` statement."""
 
     def __init__(self, setup: Setup):
+        self._setup = setup
         with _on_cores(setup.cores):
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(setup))],
@@ -80,7 +82,10 @@ class Player:
         print(json.dumps({"what": what, **details}), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the player ended with code {self._process.wait()}")
+            code = self._process.wait()
+            raise UserError(
+                f"the player of {self._setup} ended with code {code}; what it printed says why"
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -200,7 +205,10 @@ def _resident_megabytes(process: str) -> float:
 def _main() -> None:
     answers = os.fdopen(os.dup(1), "w")  # whatever prints must not get among them
     os.dup2(2, 1)
-    game = _Game(Setup(**json.loads(sys.argv[1])))
+    try:
+        game = _Game(Setup(**json.loads(sys.argv[1])))
+    except UserError as error:
+        sys.exit(f"error: {error}")
     runs.freeze_garbage_collector()
     answer: dict[str, Callable[..., dict[str, Any]]] = {
         "play": game.play,

@@ -23,7 +23,7 @@ JAX, TORCH, CHANNELS_LAST = "jax", "PyTorch", "PyTorch, channels last"
 
 
 def measure(config: BenchmarkConfig, results: Measurements) -> None:
-    """One step of Adam in JAX and in PyTorch, whose layout of images is tried both setups."""
+    """One step of Adam in JAX and in PyTorch, whose layout of images is tried both ways."""
     name = f"{config.model.latent}, batch {config.batch_size}"
     if not results.missing(SUITE, PART, [name]):
         return

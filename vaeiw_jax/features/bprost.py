@@ -6,16 +6,14 @@ the one before. Only that a pair occurs counts, not where: so pairs are found by
 that of another, a column of 14 tiles at a time, held as bits of a word.
 """
 
-from typing import Protocol
-
 import numba
 import numpy as np
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.features.config import FeaturesConfig, Setting
+from vaeiw_jax.features.config import FeaturesConfig, Seen, Setting
 from vaeiw_jax.features.numba_compilation import read_only
+from vaeiw_jax.frames import SCREEN_SHAPE
 
-SCREEN_SHAPE = (210, 160)
 ROWS, COLUMNS = 14, 16
 COLOURS = 128
 _TILE_HEIGHT, _TILE_WIDTH = SCREEN_SHAPE[0] // ROWS, SCREEN_SHAPE[1] // COLUMNS
@@ -44,13 +42,6 @@ _DE_BRUIJN = np.uint32(0x077CB531)
 """Every 5-bit pattern occurs once in it, so that the top 5 bits of its product with 2^b tell b."""
 _BIT_NUMBERS = np.empty(32, np.int32)
 _BIT_NUMBERS[[(0x077CB531 << b & 0xFFFFFFFF) >> 27 for b in range(32)]] = np.arange(32)
-
-
-class Seen(Protocol):
-    """What the features look at."""
-
-    @property
-    def screen(self) -> np.ndarray: ...
 
 
 class BPROST:

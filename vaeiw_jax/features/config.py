@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.vae import codes
 
-ENCODERS = ("auto", "xla", "patches")
+ENCODER_CHOICES = ("auto", "xla", "patches")
 BACKGROUNDS = ("background_mask", "background_subtract")
 """The settings that make a difference between what moves and what does not."""
 OF_LEARNED_BITS = ("literals", "usual", "changes", "noise")
@@ -41,7 +42,7 @@ class FeaturesConfig:
         },
     )
     threshold: float = field(
-        default=0.9,
+        default=codes.THRESHOLD,
         metadata={"help": "vae, Bernoulli: a feature is true if its probability exceeds this"},
     )
     sample_features: bool = field(
@@ -49,7 +50,8 @@ class FeaturesConfig:
         metadata={"help": "vae, Bernoulli: draw features instead, seeded by the screen"},
     )
     quantisation_bits: int = field(
-        default=4, metadata={"help": "vae, Gaussian: bits that number the bin of a latent's mean"}
+        default=codes.QUANTISATION_BITS,
+        metadata={"help": "vae, Gaussian: bits that number the bin of a latent's mean"},
     )
     literals: str = field(
         default="true",
@@ -89,8 +91,8 @@ class FeaturesConfig:
             raise UserError(
                 "background_mask and background_subtract are two ways to treat a background; choose one"
             )
-        if self.encoder not in ENCODERS:
-            raise unknown("encoder", self.encoder, ENCODERS)
+        if self.encoder not in ENCODER_CHOICES:
+            raise unknown("encoder", self.encoder, ENCODER_CHOICES)
         if self.literals not in LITERALS:
             raise unknown("literals", self.literals, LITERALS)
         if self.usual.partition(":")[0] not in USUAL:
@@ -119,6 +121,13 @@ class FeaturesConfig:
     def kind(self) -> str:
         """The name of the feature set, without the directory it may come from."""
         return self.features.partition(":")[0]
+
+
+class Seen(Protocol):
+    """What features that are made of screens look at."""
+
+    @property
+    def screen(self) -> np.ndarray: ...
 
 
 class Setting(NamedTuple):

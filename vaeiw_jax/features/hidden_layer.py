@@ -94,7 +94,9 @@ def _base_config(about: dict[str, Any], directory: Path) -> FeaturesConfig:
                 "one that was not"
             )
     kind, _, digest = settings["features"].partition(":")
-    if digest:
+    entry = registry.lookup(settings["features"])
+    # Behind the colon of `package.module:object` there is no digest.
+    if digest and (entry.takes_directory or entry.needs_directory):
         shipped = models.shipped_by_digest()
         if digest not in shipped:
             raise UserError(

@@ -50,11 +50,14 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 def compile_all() -> None:
     """Compiles the code of every feature set, or finds it in Numba's cache."""
-    from vaeiw_jax.features.config import FeaturesConfig, Setting
+    from vaeiw_jax.features.config import EITHER, FeaturesConfig, Setting
     from vaeiw_jax.features.registry import FEATURE_SETS, create
 
     blank = SimpleNamespace(screen=np.zeros((210, 160), np.uint8), ram=np.zeros(128, np.uint8))
     setting = Setting("", (210, 160))
     for name, entry in FEATURE_SETS.items():
         if not entry.needs_directory:
-            create(FeaturesConfig(name), setting).atoms(blank, blank)
+            config = FeaturesConfig(name)
+            if entry.takes_directory:  # either with changes runs the code of all kinds of literals
+                config = FeaturesConfig(name, literals=EITHER, changes=True)
+            create(config, setting).atoms(blank, blank)

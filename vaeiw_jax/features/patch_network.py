@@ -60,8 +60,6 @@ class PatchNetwork:
         self._words = patches.words(self._references.screens)
         self._channels = config.posterior_channels
         self._lock = threading.Lock()
-        self.generation = -1
-        """How often everything was forgotten."""
         self._room = 0
         """How many more screens there certainly is room for."""
         self._forget_all()
@@ -99,7 +97,6 @@ class PatchNetwork:
             layer.used[0] = 1
         self._encoded = 0
         self._room = self._count_room()
-        self.generation += 1
 
 
 def _layers(config: ModelConfig, variables: Mapping[str, Any], capacity: int) -> tuple[Layer, ...]:

@@ -151,10 +151,10 @@ def check(config: FeaturesConfig) -> None:
             "leave --encoder out, or use --features=vae"
         )
     learned = config.literals != FeaturesConfig.literals or config.changes or config.noise
-    if learned and not entry.takes_directory:
+    if (learned or config.sample_features) and not entry.takes_directory:
         raise UserError(
-            f"literals, changes and noise are for learned features, not for --features={config.features}; "
-            "leave them out, or use --features=vae"
+            "literals, changes, noise and sample_features are for learned features, not for "
+            f"--features={config.features}; leave them out, or use --features=vae"
         )
     if config.usual != FeaturesConfig.usual and config.literals != UNUSUAL:
         raise UserError(

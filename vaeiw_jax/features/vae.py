@@ -12,7 +12,6 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from vaeiw_jax.features.config import (
     RANDOM_PLAY,
     UNUSUAL,
     FeaturesConfig,
+    Seen,
     Setting,
 )
 from vaeiw_jax.features.encoders import ENCODERS, ScreenEncoder
@@ -33,13 +33,6 @@ from vaeiw_jax.models import model_directory
 from vaeiw_jax.vae import codes
 
 CACHED_SCREENS = 20_000
-
-
-class Seen(Protocol):
-    """What the features look at."""
-
-    @property
-    def screen(self) -> np.ndarray: ...
 
 
 class VAEFeatures:

@@ -15,7 +15,7 @@ from vaeiw_jax.planning.config import PlannerConfig
 from vaeiw_jax.planning.novelty import Notion, Novelty
 from vaeiw_jax.planning.policy import Policy
 from vaeiw_jax.planning.returns import best_branch, returns, revalue, values_below
-from vaeiw_jax.planning.search import BRANCH, Search, Statistics
+from vaeiw_jax.planning.search import BRANCH, ENDINGS, Search, Statistics
 from vaeiw_jax.planning.searches import SearchFunction
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
 from vaeiw_jax.planning.world import Transition, World
@@ -111,6 +111,10 @@ class Planner:
             self._policy,
         )
         ended = BRANCH if self._branch else self._search(search)
+        if ended not in ENDINGS:
+            raise UserError(
+                f"a search returns why it ended, one of {', '.join(ENDINGS)}, not {ended!r}"
+            )
         config, tree, untried_as_zero = self.config, self.tree, self.config.rules.untried_as_zero
         value = returns(search.valued_tree(), config.discount, untried_as_zero, config.leaf_alpha)
         values = values_below(tree, ROOT, value, untried_as_zero)

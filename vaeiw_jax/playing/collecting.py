@@ -1,6 +1,6 @@
 """Screens to learn from: those a planner saw while it played."""
 
-import hashlib
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 
 from vaeiw_jax import configs, durable, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.playing import screen_store
+from vaeiw_jax.playing import generated_screens, screen_store
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig, check_emulators, check_seed, num_emulators
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
@@ -69,7 +69,9 @@ def collect(
       The record, which is not made again if it is there; None if interrupted and saved.
     """
     with workdirs.alone_in(workdir):
-        identity = configs.settings(config)
+        identity = configs.settings(
+            dataclasses.replace(config, episode=config.episode.identified())
+        )
         del identity["num_screens"], identity["emulators"]
         workdirs.claim(workdir, identity, configs.defaults(CollectConfig))
         record = finished(config, workdir)
@@ -131,11 +133,6 @@ class Collector:
     def _progress(self) -> Path:
         return self.directory / "progress.npz"
 
-    @property
-    def count(self) -> int:
-        """Screens collected so far."""
-        return screen_store.count(self.directory) + len(self._pending)
-
     def run(self, interrupted: Interrupted = never, tell: Tell = silent) -> bool:
         """Goes on until there are enough screens; returns False if it was interrupted before."""
         stored = screen_store.count(self.directory)
@@ -143,10 +140,11 @@ class Collector:
         tell(self._report(stored))
         while stored + len(self._pending) < wanted:
             self._keep(self._play_a_decision(), wanted - stored)
-            if len(self._pending) >= BATCH or interrupted():
+            stopping = interrupted()
+            if len(self._pending) >= BATCH or stopping:
                 stored = self._store()
             tell(self._report(stored))
-            if interrupted():
+            if stopping:
                 return False
         self._store()
         return True
@@ -180,7 +178,7 @@ class Collector:
 
     def _keep(self, screens: list[np.ndarray], room: int) -> None:
         for screen in screens:
-            digest = hashlib.blake2b(screen.tobytes(), digest_size=16).digest()
+            digest = generated_screens.digest(screen)
             duplicate = digest in self._seen
             if len(self._pending) < room and not (duplicate and self.config.drop_duplicates):
                 self._seen.add(digest)
@@ -212,19 +210,14 @@ class Collector:
         return screen_store.append(self.directory, self.config.episode.atari.game, screens)
 
     def _resume(self) -> None:
-        saved = durable.read_arrays(self._progress)
-        try:
+        with durable.resuming(self._progress, "restore it, or collect into another --workdir"):
+            saved = durable.read_arrays(self._progress)
             self.scores = saved["scores"].tolist()
             self.duplicates = int(saved["duplicates"])
             self._seen = {digest.tobytes() for digest in saved["seen"]}
             self._start_episode()
-            self.episode.resume(
-                {n.removeprefix("episode."): saved[n] for n in saved if n.startswith("episode.")}
-            )
+            self.episode.resume(durable.part(saved, "episode"))
             before, pending = int(saved["stored"]), saved["pending"]
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            remedy = "restore it, or collect into another --workdir"
-            raise durable.DamagedFileError(self._progress, error, remedy) from error
         stored = screen_store.count(self.directory)
         if stored == before:
             self._add(pending)

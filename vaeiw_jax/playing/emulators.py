@@ -86,7 +86,7 @@ class EmulatorPool:
         self._workers = [self._start_worker() for _ in range(number)]
 
     def ask(self, snapshot: Snapshot, action: int) -> None:
-        question = _Question(snapshot.state, action)
+        question = _Question(snapshot, action)
         self._questions.append(question)
         self._waiting.append(question)
         self._assign()
@@ -201,9 +201,11 @@ class PooledWorld:
 
     def answer(self) -> Answer:
         parent, action, remembered = self._asked.popleft()
-        transition, emulator_seconds = (remembered, 0.0) if remembered else self.pool.answer()
+        if remembered is None:
+            transition, emulator_seconds = self.pool.answer()
+        else:
+            transition, emulator_seconds = with_seed(remembered, parent, action), 0.0
         self._memory.remember(parent, action, transition)
-        transition = with_seed(transition, parent, action)
         start = time.perf_counter()
         if self._prefetch is not None:
             later = self.pool.arrived()
@@ -213,8 +215,8 @@ class PooledWorld:
 
 
 class _Question:
-    def __init__(self, state: bytes, action: int):
-        self.state = state
+    def __init__(self, snapshot: Snapshot, action: int):
+        self.snapshot = snapshot
         self.action = action
         self.answer: tuple[Transition, float] | None = None
         self.tries = 0
@@ -246,8 +248,9 @@ class _Worker:
 
     def put(self, question: _Question) -> None:
         self.questions.append(question)
-        slot, length = next(self._slot_to_ask), len(question.state)
-        self._slots[slot : slot + length] = question.state
+        state = question.snapshot.state
+        slot, length = next(self._slot_to_ask), len(state)
+        self._slots[slot : slot + length] = state
         self._asked.write(_QUESTION.pack(question.action, length))
 
     def take(self) -> None:
@@ -265,7 +268,8 @@ class _Worker:
             terminal=terminal,
         )
         transition = Transition(snapshot, reward, lives, terminal)
-        self.questions.popleft().answer = transition, seconds
+        question = self.questions.popleft()
+        question.answer = with_seed(transition, question.snapshot, question.action), seconds
 
     def kill(self) -> None:
         self._process.kill()

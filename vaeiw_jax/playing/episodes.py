@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vaeiw_jax import atari, configs
+from vaeiw_jax import atari, configs, durable
 from vaeiw_jax.atari import Atari, AtariConfig
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, registry
@@ -322,8 +322,7 @@ class Episode(PlannedEpisode):
     def resume(self, saved: dict[str, np.ndarray]) -> None:
         """Goes on from what `save` gave."""
         decisions, planner, snapshots, policy = (
-            {name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)}
-            for prefix in ("decisions.", "planner.", "snapshots.", "policy.")
+            durable.part(saved, group) for group in ("decisions", "planner", "snapshots", "policy")
         )
         if self._learner is not None:
             self._learner.restore(policy)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vaeiw_jax import durable
 from vaeiw_jax.planning import Decision, Statistics
 from vaeiw_jax.playing.episodes import Episode
 from vaeiw_jax.progress import Progress
@@ -115,9 +116,7 @@ class RememberingEpisode(Episode):
 
     def resume(self, saved: dict[str, np.ndarray]) -> None:
         super().resume(saved)
-        prefix = "decisions."
-        mine = {name.removeprefix(prefix): saved[name] for name in saved if name.startswith(prefix)}
-        self.generated = GeneratedScreens.from_arrays(mine)
+        self.generated = GeneratedScreens.from_arrays(durable.part(saved, "decisions"))
         self.calls = sum(map(_calls, self.statistics))
 
 

@@ -10,6 +10,7 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, FeatureSet, Setting, create
 from vaeiw_jax.object_names import object_name
 from vaeiw_jax.planning import PlainWorld, Planner, PlannerConfig, SearchFunction, Transition
+from vaeiw_jax.planning.novelty import Notion
 from vaeiw_jax.playing.episodes import generators
 from vaeiw_jax.playing.planned_episode import PlannedEpisode
 
@@ -17,9 +18,7 @@ try:
     import gymnasium
     from gymnasium.spaces import Discrete
 except ImportError as error:
-    raise UserError(
-        "Gymnasium is not installed; pip install '.[gymnasium]' brings it"
-    ) from error
+    raise UserError("Gymnasium is not installed; pip install '.[gymnasium]' brings it") from error
 
 
 class EnvironmentSnapshot(NamedTuple):
@@ -146,6 +145,7 @@ class GymnasiumEpisode(PlannedEpisode):
             lives=snapshot.lives,
             rng=planner_rng,
             search=search,
+            notions=[Notion(*notion) for notion in getattr(world.features, "notions", ())],
         )
         super().__init__(planner, snapshot)
 

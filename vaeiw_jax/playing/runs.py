@@ -43,6 +43,10 @@ class PlayConfig:
             raise UserError(f"save_seconds must be 0 or more, not {self.save_seconds}")
 
 
+TIME_ONLY = ("emulators", "save_seconds")
+"""Settings of a run that change nothing but the time it takes."""
+
+
 def check_seed(seed: int) -> None:
     if seed < 0:
         raise UserError(f"seed must be 0 or more, not {seed}")
@@ -226,11 +230,6 @@ def _resume(episode: Episode, run: Run) -> int:
     """Takes up the last save; returns the number of the decision it was made at."""
     if not run.progress.exists():
         return 0
-    remedy = "delete it to play this run from the start"
-    try:
+    with durable.resuming(run.progress, "delete it to play this run from the start"):
         episode.resume(durable.read_arrays(run.progress))
-    except durable.DamagedFileError as error:
-        raise durable.DamagedFileError(run.progress, error.reason, remedy) from error
-    except (KeyError, ValueError, TypeError, IndexError) as error:  # whole, but of another config
-        raise durable.DamagedFileError(run.progress, error, remedy) from error
     return len(episode.actions)

@@ -87,7 +87,9 @@ def append(directory: Path, game: str, screens: np.ndarray) -> int:
             part = screens[start : start + SHARD_SCREENS]
             path = directory / f"shard-{len(shards):06d}.npz"
             durable.write_arrays(path, {"screens": part})
-            shards.append({"file": path.name, "screens": len(part), "sha256": _digest(path)})
+            shards.append(
+                {"file": path.name, "screens": len(part), "sha256": durable.file_digest(path)}
+            )
         durable.write_json(directory / MANIFEST, manifest, sealed=True)
     return _count(manifest)
 
@@ -250,7 +252,7 @@ def _count(manifest: dict[str, Any]) -> int:
 def _read_shard(directory: Path, shard: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
     path = directory / shard["file"]
     try:
-        digest = _digest(path)
+        digest = durable.file_digest(path)
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing, though {MANIFEST} names it; {_REMEDY}") from error
     if digest != shard["sha256"]:
@@ -264,10 +266,6 @@ def _read_shard(directory: Path, shard: dict[str, Any], shape: tuple[int, ...]) 
 
 
 _REMEDY = "restore it, or collect into another folder"
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _by(shape: tuple[int, ...] | list[int]) -> str:

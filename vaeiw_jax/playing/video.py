@@ -16,6 +16,7 @@ from tqdm import tqdm
 from vaeiw_jax import durable, features
 from vaeiw_jax.atari import Atari
 from vaeiw_jax.errors import UserError
+from vaeiw_jax.planning import Statistics
 from vaeiw_jax.playing.episodes import EpisodeConfig, replay
 from vaeiw_jax.playing.runs import Run
 
@@ -137,9 +138,8 @@ class Panel:
         return np.asarray(image)
 
     def _draw_lines(self, pen: ImageDraw.ImageDraw, decision: int, lives: int) -> None:
-        column = {
-            name: values[decision] for name, values in self._decisions.items() if values.ndim == 1
-        }
+        names = {"actions", *Statistics.names()} & self._decisions.keys()
+        column = {name: self._decisions[name][decision] for name in names}
         lines = [
             ("decision", f"{decision + 1:,} of {len(self._scores):,}"),
             ("lives", f"{lives}"),

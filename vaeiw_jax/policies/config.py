@@ -76,7 +76,7 @@ class PolicyConfig:
             names = [entry.name for entry in dataclasses.fields(self)]
             self._refuse_changed(names, "changes nothing while policy_share is 0; try 0.5")
         if not self.policy_learns:
-            if self.policy is None and self.policy_share > 0:
+            if self.policy is None:
                 raise UserError(
                     "policy_learns=False needs a policy that was learned before; give its directory as policy"
                 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vaeiw_jax import durable
 from vaeiw_jax.policies.config import PolicyConfig
 from vaeiw_jax.policies.network import (
     Network,
@@ -122,6 +123,4 @@ class PolicyLearner:
             leaves, structure = jax.tree.flatten(self._state)
             saved = [arrays[f"optimiser.{i}"] for i in range(len(leaves))]
             self._state = jax.tree.unflatten(structure, saved)
-            prefix = "replay."
-            replay = {n.removeprefix(prefix): arrays[n] for n in arrays if n.startswith(prefix)}
-            self._replay.restore(replay)
+            self._replay.restore(durable.part(arrays, "replay"))

@@ -26,9 +26,8 @@ def rows_of(atoms: np.ndarray, num_features: int) -> np.ndarray:
     """int[m]: the rows that atoms, int32[n], stand for, without duplicates."""
     if num_features <= TABLE_ROWS:
         return atoms
-    hashed = (atoms.astype(np.uint32) * np.uint32(2654435769)) >> np.uint32(
-        16
-    )  # Knuth's multiplicative
+    # Knuth's multiplicative hash.
+    hashed = (atoms.astype(np.uint32) * np.uint32(2654435769)) >> np.uint32(16)
     taken = np.zeros(TABLE_ROWS, np.bool_)
     taken[hashed] = True
     return np.flatnonzero(taken)
