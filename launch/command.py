@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import errno
 import shlex
 import signal
 import sys
@@ -14,10 +13,13 @@ from absl import app, flags, logging
 from tqdm import tqdm
 
 from vaeiw_jax import configs
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, describe
 from vaeiw_jax.progress import Progress
 
 Config = TypeVar("Config")
+
+INTERRUPTED = 130
+"""The code to exit with after Ctrl-C, as shells have it."""
 
 _DEFINERS: dict[type, Callable[..., Any]] = {
     bool: flags.DEFINE_boolean,
@@ -49,17 +51,14 @@ def define_flags(
                 define(field.name, default, field.metadata["help"], module_name=sys.argv[0])
 
 
-def read_flags(
-    config_class: type[Config], defaults: Mapping[str, Any] | None = None, **values: Any
-) -> Config:
+def read_flags(config_class: type[Config], defaults: Mapping[str, Any] | None = None) -> Config:
     """Builds the config the flags describe.
 
-    `values` are taken as they are; a flag the user gave comes next, then `defaults`, then the dataclass's own default.
+    A flag the user gave comes first, then `defaults`, then the dataclass's own default.
     """
     defaults = defaults or {}
+    values: dict[str, Any] = {}
     for field, kind in configs.fields(config_class):
-        if field.name in values:
-            continue
         if dataclasses.is_dataclass(kind):
             values[field.name] = read_flags(kind, {**configs.defaults_inside(field), **defaults})
         elif given(field.name):
@@ -69,6 +68,13 @@ def read_flags(
         elif field.default is dataclasses.MISSING:
             raise UserError(f"--{field.name} is missing: {field.metadata['help']}")
     return config_class(**values)
+
+
+def required(flag: flags.FlagHolder[str | None]) -> str:
+    """The value of a flag that must be given."""
+    if not flag.value:
+        raise UserError(f"--{flag.name} is missing: {flags.FLAGS[flag.name].help}")
+    return flag.value
 
 
 def given(name: str) -> bool:
@@ -100,19 +106,17 @@ class Interrupt:
 def stopped() -> int:
     """Says how to go on after an interruption; returns the code to exit with."""
     print(f"stopped and saved; to go on: {shlex.join(sys.orig_argv)}")
-    return 130
+    return INTERRUPTED
 
 
 class ProgressBar:
     """The progress of a job as a line on the terminal; where there is none, a line now and then."""
 
     def __init__(self, title: str, unit: str, **options: Any):
-        self.latest = Progress(0, 0)
         self._options = {"desc": title, "unit": f" {unit}", "dynamic_ncols": True, **options}
         self._bar: Any = None
 
     def tell(self, progress: Progress) -> None:
-        self.latest = progress
         on_terminal = sys.stderr.isatty()
         if self._bar is None:
             self._bar = tqdm(
@@ -153,19 +157,8 @@ def run(main: Callable[[], int | None]) -> None:
         except UserError as error:
             return sys.exit(f"error: {error}")
         except OSError as error:
-            return sys.exit(f"error: {_describe(error)}")
+            return sys.exit(f"error: {describe(error)}")
+        except KeyboardInterrupt:  # of a command that has nothing to save
+            return sys.exit(INTERRUPTED)
 
     app.run(guarded)
-
-
-def _describe(error: OSError) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return (
-                f"no space left to write {error.filename}; make some and run the same command again: "
-                "what was recorded before is safe"
-            )
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"no permission to write {error.filename}; choose another --workdir"
-        case _:
-            return f"{error.filename}: {error.strerror or error}"

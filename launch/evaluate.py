@@ -36,7 +36,7 @@ from vaeiw_jax.experiments.ray_engine import RayEngine
 from vaeiw_jax.experiments.scheduling import Engine, Tally
 
 command.define_flags(EvaluationConfig)
-_WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded", required=True)
+_WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded")
 _STORE = flags.DEFINE_string(
     "store", None, "screens and VAEs, to share between evaluations (default: in --workdir)"
 )
@@ -99,12 +99,14 @@ class Publisher:
 
     def publish(self, tally: Tally) -> None:
         new = tally.done - self._seen
+        if not new:
+            return
         self._seen |= new
         done = [job for name, job in self._jobs.items() if name in new]
-        publication = results_table.publish(self._directory, done)
-        for name, why in publication.refused.items():
+        refused = results_table.publish(self._directory, done)
+        for name, why in refused.items():
             tqdm.write(f"{name} is not published: {why}", sys.stderr)
-        self.refused |= publication.refused
+        self.refused |= refused
 
 
 def engine(workdir: Path) -> Engine:
@@ -116,7 +118,7 @@ def engine(workdir: Path) -> Engine:
 
 
 def main() -> int | None:
-    workdir = Path(_WORKDIR.value)
+    workdir = Path(command.required(_WORKDIR))
     results = Path(_PUBLISH_TO.value) if _PUBLISH_TO.value else None
     if _STATUS.value and results is None:
         show_status(workdir)
@@ -129,11 +131,14 @@ def main() -> int | None:
     all_jobs = expansion.expand(config, workdir, store)
     if results:
         all_jobs = results_table.missing(results, all_jobs)
+        results_table.require_publishable(results, all_jobs)
+    if _CPUS.value < 1:
+        raise UserError(f"--cpus_per_job must be at least 1, not {_CPUS.value}")
+    if _RETRIES.value < 0:
+        raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
     if _DRY_RUN.value:
         show_plan(all_jobs)
         return None
-    if _RETRIES.value < 0:
-        raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
     chosen = engine(workdir)
     evaluation.claim(config, workdir, store)
     publisher = Publisher(results, all_jobs) if results else None

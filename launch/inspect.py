@@ -12,7 +12,6 @@ from pathlib import Path
 from absl import flags
 
 from launch import command
-from vaeiw_jax.errors import UserError
 from vaeiw_jax.inspection.config import InspectConfig
 
 command.define_flags(InspectConfig)
@@ -20,13 +19,11 @@ _WORKDIR = flags.DEFINE_string("workdir", None, "where the page and the pictures
 
 
 def main() -> None:
-    if not _WORKDIR.value:
-        raise UserError("--workdir is missing: where the page and the pictures go")
+    workdir = Path(command.required(_WORKDIR))
     config = command.read_flags(InspectConfig)
     # Only now, so that a mistake is answered at once: this loads JAX and matplotlib.
     from vaeiw_jax.reports.inspection_report import PAGE, inspect
 
-    workdir = Path(_WORKDIR.value)
     findings = inspect(config, workdir)
     quality = findings.quality.summary()
     print(

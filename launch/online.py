@@ -40,7 +40,7 @@ def read_config() -> OnlineConfig:
 
 
 def print_estimate(config: OnlineConfig) -> None:
-    longest = estimates.duration(online.expected_seconds(config, cores.usable_cores()))
+    longest = estimates.duration(estimates.learning_online(config, cores.usable_cores()))
     print(
         f"without an accelerator, this takes about {longest} if games go on to --episode_calls; "
         "where they end sooner there are more of them, and more trainings"

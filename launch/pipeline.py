@@ -16,6 +16,7 @@ from absl import flags
 from launch import command, play_flags
 from vaeiw_jax import configs
 from vaeiw_jax.atari import AtariConfig
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import estimates, pipeline
 from vaeiw_jax.experiments.jobs import COLLECT, PLAY, TRAIN, Job
@@ -37,7 +38,7 @@ _COLLECT_NODES = flags.DEFINE_integer(
     None,
     "nodes a decision while collecting (default: the budget that games are played with)",
 )
-command.define_flags(PipelineConfig, exclude=("screens", "leave_out"))
+command.define_flags(PipelineConfig, exclude=pipeline.OWN_BY_ITERATION)
 flags.adopt_module_key_flags(play_flags)
 
 _UNITS = {COLLECT: "screens", TRAIN: "steps", PLAY: "actions"}
@@ -46,15 +47,17 @@ _UNITS = {COLLECT: "screens", TRAIN: "steps", PLAY: "actions"}
 def read_config() -> PipelineConfig:
     """The preset, changed by the flags that were given."""
     game = command.read_flags(AtariConfig).game
-    given = command.given_flags(configs.names(PipelineConfig) - {"game", "screens", "leave_out"})
+    own = {"game", *pipeline.OWN_BY_ITERATION}
+    given = command.given_flags(configs.names(PipelineConfig) - own)
     return pipeline.configure(
         game, _PRESET.value, play_flags.PROTOCOL.value, _COLLECT_NODES.value, **given
     )
 
 
 def print_estimate(seconds: float) -> None:
-    longest = estimates.duration(seconds)
-    print(f"without an accelerator, this takes at most about {longest} on two cores of a server")
+    longest, cores = estimates.duration(seconds), usable_cores()
+    machine = f"{cores} core{'s' if cores > 1 else ''} like these"
+    print(f"without an accelerator, this takes at most about {longest} on {machine}")
     if _PRESET.value == "paper" and seconds > 3600:
         print(
             "on such a machine, --preset=laptop, which starts from the universal VAE, ends much sooner"

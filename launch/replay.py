@@ -10,7 +10,7 @@ from absl import flags
 from launch import command
 from vaeiw_jax.playing import replaying, runs, video
 
-_WORKDIR = flags.DEFINE_string("workdir", None, "where the run was recorded", required=True)
+_WORKDIR = flags.DEFINE_string("workdir", None, "where the run was recorded")
 _GAME = flags.DEFINE_string("game", None, "the game, if the work directory has more than one")
 _SEED = flags.DEFINE_integer("seed", 0, "seed of the run")
 _VIDEO = flags.DEFINE_boolean("video", False, "film it, to WORKDIR/videos/GAME/seed-S.mp4")
@@ -18,7 +18,7 @@ _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated f
 
 
 def main() -> int | None:
-    run = runs.find(Path(_WORKDIR.value), _GAME.value, _SEED.value)
+    run = runs.find(Path(command.required(_WORKDIR)), _GAME.value, _SEED.value)
     with command.progress_bar("replaying", "actions", leave=False) as bar:
         config, record = replaying.verify(run, bar.tell)
     print(

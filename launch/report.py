@@ -11,6 +11,7 @@ again, films it and shows it on such a page.
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
@@ -25,7 +26,11 @@ from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.reports import evaluation_report, published_report
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "of the evaluation")
-_OUTPUT = flags.DEFINE_string("output", None, "where the report goes (default: WORKDIR/report)")
+_OUTPUT = flags.DEFINE_string(
+    "output",
+    None,
+    "where a full report goes (default: WORKDIR/report, of published results runs/report)",
+)
 _COMPARE = flags.DEFINE_string("compare", None, "paper: set our numbers beside the paper's")
 _VIDEOS = flags.DEFINE_integer(
     "videos", 0, "film this many runs of each method and game that are not filmed yet"
@@ -34,13 +39,49 @@ _RESULTS = flags.DEFINE_string("results", None, "folder of published results, in
 _EXPERIMENT = flags.DEFINE_string("experiment", "table", "--results: the experiment they are of")
 _README = flags.DEFINE_string("readme", None, "--results: a README whose section is written anew")
 _GAMES = flags.DEFINE_string("games", None, "--results: a full report of these, with commas")
-_FILMS = flags.DEFINE_boolean("films", False, "--games: play the best runs again and film them")
+_FILMS = flags.DEFINE_boolean(
+    "films", False, "--results, in a full report: play the best runs again and film them"
+)
+
+_OF_FULL_REPORTS = ("films", "output", "compare")
+_OF_RESULTS = ("experiment", "readme", "games", "films")
+
+
+def check_flags() -> None:
+    """Refuses flags that would change nothing."""
+    if _COMPARE.value not in (None, "paper"):
+        raise unknown("comparison", _COMPARE.value, ("paper",))
+    if _VIDEOS.value < 0:
+        raise UserError(f"--videos must be 0 or more, not {_VIDEOS.value}")
+    if bool(_WORKDIR.value) == bool(_RESULTS.value):
+        raise UserError("give --workdir of an evaluation or --results, such as docs/results")
+    if _WORKDIR.value:
+        _refuse(_OF_RESULTS, "in the report of a --workdir", "is for --results")
+        return
+    _refuse(("videos",), "about --results", "is for --workdir; --films films the best runs")
+    if is_full():
+        _refuse(("readme",), "in a full report", "is for the page about all --results")
+    else:
+        why = "is for a full report; give --games or --experiment as well"
+        _refuse(_OF_FULL_REPORTS, "on the page about all results", why)
+
+
+def _refuse(names: Sequence[str], where: str, why: str) -> None:
+    for name in names:
+        if command.given(name):
+            raise UserError(f"--{name} changes nothing {where}: it {why}")
+
+
+def is_full() -> bool:
+    """Whether published results get a full report, rather than the page about all of them."""
+    return bool(_GAMES.value) or _EXPERIMENT.value != "table"
 
 
 def film(results: EvaluationResults, number: int) -> None:
     runs = [run for run in results.played if run.seed < results.config.seed + number]
     for run in tqdm(runs, "videos", unit=" runs", disable=not runs):
-        video.film(run.job.run, run.config)
+        assert isinstance(run.job.config, PlayConfig)
+        video.film(run.job.run, run.job.config.episode)
 
 
 def film_the_best(results: EvaluationResults) -> None:
@@ -67,7 +108,7 @@ def report_published(directory: Path) -> None:
     results = EvaluationResults.published(directory, config, output)
     if not results.played:
         raise UserError(f"{directory} holds no results of {_GAMES.value or 'any game'} yet")
-    if _GAMES.value or _EXPERIMENT.value != "table":
+    if is_full():
         if _FILMS.value:
             film_the_best(results)
         report(results, output)
@@ -79,12 +120,7 @@ def report_published(directory: Path) -> None:
 
 
 def main() -> None:
-    if _COMPARE.value not in (None, "paper"):
-        raise unknown("comparison", _COMPARE.value, ("paper",))
-    if _VIDEOS.value < 0:
-        raise UserError(f"--videos must be 0 or more, not {_VIDEOS.value}")
-    if bool(_WORKDIR.value) == bool(_RESULTS.value):
-        raise UserError("give --workdir of an evaluation or --results, such as docs/results")
+    check_flags()
     if _RESULTS.value:
         report_published(Path(_RESULTS.value))
         return

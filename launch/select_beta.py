@@ -2,7 +2,7 @@
 
     python -m launch.select_beta --screens=runs/Pong-screens --workdir=runs/Pong-beta --betas=1e-2,1e-3,1e-4
 
-All flags of launch.train but --beta work here too.
+All settings of a training but --beta work here too. Run the same command again to go on after an interruption.
 """
 
 from pathlib import Path

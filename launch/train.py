@@ -30,9 +30,7 @@ command.define_flags(TrainConfig)
 def main() -> int | None:
     quiet_orbax()
     config = command.read_flags(TrainConfig)
-    if _WORKDIR.value is None:
-        raise UserError(f"--workdir is missing: {flags.FLAGS['workdir'].help}")
-    workdir = Path(_WORKDIR.value)
+    workdir = Path(command.required(_WORKDIR))
     compilation.fit_threads()
     sharding.connect(_COORDINATOR.value, _NUM_PROCESSES.value, _PROCESS_ID.value)
     if not _RESUME.value and sharding.is_primary() and (workdir / CONFIG).exists():
@@ -42,8 +40,7 @@ def main() -> int | None:
     if not sharding.is_primary():
         return None
     if record is None:
-        print(f"stopped at step {bar.latest.done}; run the same command again to go on")
-        return 130
+        return command.stopped()
     best = record["validation"]
     print(
         f"trained for {record['steps']} steps; best validation loss {best['loss']:,.1f} at step"

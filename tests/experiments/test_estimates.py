@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,3 +25,16 @@ def test_a_game_to_the_limit_takes_all_its_seconds_and_training_shares_its_cores
     assert collect == pytest.approx(3_000 * 0.5, rel=0.02)
     faster = estimates.at_most(JOBS, cpus=2)[JOBS[1].name]
     assert faster == pytest.approx(train / 2, rel=0.01)
+
+
+def test_learning_online_is_estimated_without_jax():
+    code = (
+        "import sys; from pathlib import Path; from vaeiw_jax.experiments import estimates, expansion\n"
+        "from vaeiw_jax.experiments.evaluation import EvaluationConfig\n"
+        "jobs = expansion.expand(EvaluationConfig('olive', 'Pong', runs=1), Path('/nowhere'))\n"
+        "assert 'online' in {job.kind for job in jobs}; assert min(estimates.at_most(jobs).values()) > 0\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not {"jax", "flax"} & set(done.stdout.split())

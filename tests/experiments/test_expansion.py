@@ -183,6 +183,22 @@ def test_shipped_vaes_need_neither_frames_nor_training():
     assert numbers("main", vae="shipped") == (0, 0, 1650)
 
 
+def test_methods_with_equal_nodes_have_as_many_as_their_names_say():
+    jobs = expand(EvaluationConfig("equal_nodes", games="Pong", runs=1, budget_nodes="60"), HERE)
+    planners = {job.method: job.config.episode.planner for job in jobs if job.kind == PLAY}
+    assert len(planners) == 4
+    assert all(name.endswith("_60_nodes") for name in planners)
+    assert {(p.budget_nodes, p.budget_seconds) for p in planners.values()} == {(60, None)}
+
+
+def test_a_feature_set_in_a_directory_names_its_method_by_the_last_part(tmp_path):
+    config = EvaluationConfig("custom", "Pong", features=f"vae:{tmp_path}/a,policy:{tmp_path}/b")
+    assert {job.method for job in expand(config, HERE)} == {
+        "rollout_iw_vae_a_0.5_seconds_ra",
+        "rollout_iw_policy_b_0.5_seconds_ra",
+    }
+
+
 def test_flags_make_an_experiment_of_every_combination():
     config = EvaluationConfig(
         "custom",
@@ -254,6 +270,19 @@ def test_a_job_comes_back_from_json_as_it_was():
         ({"experiment": "main", "budget_nodes": "5,6"}, "takes one budget"),
         ({"experiment": "main", "budget_nodes": "many"}, "must be numbers"),
         ({"experiment": "budget", "budget_nodes": "5"}, "is about its budgets"),
+        ({"experiment": "equal_nodes", "budget_seconds": "1"}, "is about its budgets"),
+        ({"experiment": "equal_nodes", "budget_nodes": "5,6"}, "takes one budget"),
+        (
+            {"experiment": "custom", "features": "vae:a/vaes/1,vae:b/vaes/1"},
+            "vae:a/vaes/1 and vae:b/vaes/1 would both be recorded as rollout_iw_vae_1_0.5_seconds_ra",
+        ),
+        ({"experiment": "custom", "features": "ram,ram"}, "is named twice; name each once"),
+        ({"experiment": "custom", "budget_nodes": "5,5"}, "is named twice; name each once"),
+        ({"experiment": ""}, "--experiment= names nothing"),
+        ({"experiment": "table", "games": ""}, "--games= names nothing"),
+        ({"experiment": "custom", "games": ","}, "--games=, names nothing"),
+        ({"experiment": "custom", "budget_nodes": " "}, "--budget_nodes=  names nothing"),
+        ({"experiment": "main", "collect_nodes": 0}, "collect_nodes must be at least 1, not 0"),
         ({"experiment": "main", "budget_nodes": "5", "budget_seconds": "1"}, "not both"),
         ({"experiment": "main", "vae": "borrow"}, "choose 'shipped' or 'train'"),
         ({"experiment": "main", "protocol": "vae"}, "did you mean 'vae_iw'"),

@@ -18,7 +18,8 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import core_locks
 from vaeiw_jax.experiments.jobs import TRAIN, Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
-from vaeiw_jax.experiments.processes import STOPPED
+from vaeiw_jax.experiments.processes import FAILED, STOPPED, Outcome
+from vaeiw_jax.experiments.scheduling import Scheduler
 from vaeiw_jax.vae.config import TrainConfig
 
 
@@ -121,18 +122,43 @@ def test_a_training_held_back_for_another_is_not_started_after_a_stop(tmp_path):
     assert not engine.ended(0.1)
 
 
+def test_a_worker_stopped_before_it_can_save_has_not_failed(tmp_path):
+    """It dies of the signal while it loads its libraries."""
+    job = Job(TRAIN, "vaes/a", tmp_path, "Pong", TrainConfig(screens=str(tmp_path / "none")))
+    told = []
+    scheduler = Scheduler(
+        [job],
+        LocalEngine(),
+        retries=0,
+        on_retry=lambda job, why: told.append(why),
+        on_failure=lambda job, why: told.append(why),
+    )
+    tally = scheduler.run(lambda: bool(scheduler.tally.running))
+    assert (tally.stopped, tally.left, tally.failed, told) == (True, 1, {}, [])
+    assert not list(tmp_path.glob("failed/**/*.json"))
+
+
+def test_what_a_worker_says_went_wrong_is_kept_though_it_was_asked_to_stop(tmp_path):
+    job = Job(TRAIN, "vaes/a", tmp_path, "Pong", TrainConfig(screens=str(tmp_path / "none")))
+    scheduler = Scheduler([job], LocalEngine(), retries=0)
+    scheduler.tally.stopped = True
+    scheduler._handle(job, Outcome(FAILED, "no space left"))
+    assert scheduler.tally.failed == {job.name: "no space left"}
+
+
 def test_jobs_with_seconds_get_cores_of_their_own(tmp_path):
     """Two processes that want the same core take turns; one that does not mind shares it."""
     script = (
-        "import os, sys, time; from pathlib import Path; from vaeiw_jax.experiments import core_locks\n"
+        "import os, sys; from vaeiw_jax.experiments import core_locks\n"
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "with core_locks.pinned(1, sys.argv[2] == 'alone', directory=Path(sys.argv[1])) as mine:\n"
+        "with core_locks.pinned(1, sys.argv[1] == 'alone') as mine:\n"
         "    print(mine, os.sched_getaffinity(0), flush=True); sys.stdin.read()"
     )
 
     def holder(how):
         return subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path), how],
+            [sys.executable, "-c", script, how],
+            env=os.environ | {"TMPDIR": str(tmp_path)},  # with lock files of its own
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

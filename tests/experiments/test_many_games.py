@@ -25,6 +25,7 @@ def test_all_are_the_games_with_a_screen_of_the_usual_size_and_the_others_are_na
         ("Pong,Alien,pong", "Pong is named twice"),
         ("Pong,AirRaid", "the screens of Pong and AirRaid differ in size"),
         ("Pong,pnog", "unknown game 'pnog'"),
+        (" ,", "' ,' names no game; give some"),
     ],
 )
 def test_games_that_cannot_be_collected_together_are_refused(given, sentence):
@@ -54,7 +55,7 @@ def test_a_disk_that_fills_is_said_for_each_game_and_what_was_collected_is_kept(
     assert "next:" not in done.stdout
     assert screen_store.count(tmp_path / "Pong") == 60
     for game in ("Alien", "Freeway"):
-        assert f"{game} failed: {tmp_path / game}" in done.stderr
+        assert f"{game} failed: no space left to write {tmp_path / game}" in done.stderr
         assert not (tmp_path / game / "collection.json").exists()
     again = launch("collect", *flags)
     assert again.returncode == 0, again.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments import online
+from vaeiw_jax.experiments import estimates, online
 from vaeiw_jax.experiments.online_config import OnlineConfig, configure
 
 
@@ -143,12 +143,12 @@ def test_games_with_too_few_screens_for_a_batch_teach_nothing_and_say_so(tmp_pat
 
 
 def test_the_estimate_grows_with_what_is_asked_for():
-    usual = online.expected_seconds(configure("Pong"), cores=2)
+    usual = estimates.learning_online(configure("Pong"), cpus=2)
     assert 600 < usual < 4 * 3600
     for more in ({"epochs": 6}, {"evaluations": 6}, {"episode_calls": 5000}):
-        assert online.expected_seconds(configure("Pong", **more), cores=2) > usual
+        assert estimates.learning_online(configure("Pong", **more), cpus=2) > usual
     for less in ({"candidates": 1000}, {"choose_by": "random"}):
-        assert online.expected_seconds(configure("Pong", **less), cores=2) < usual
+        assert estimates.learning_online(configure("Pong", **less), cpus=2) < usual
 
 
 def test_the_curve_is_a_table_with_empty_cells_where_nothing_is_known():

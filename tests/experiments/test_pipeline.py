@@ -1,6 +1,7 @@
 """The pipeline as a library: a chain of jobs, made and checked before anything is done."""
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -117,5 +118,28 @@ def test_the_laptop_preset_is_estimated_at_less_than_two_hours_and_the_paper_at_
 def test_a_work_directory_of_other_settings_is_refused_but_more_of_the_same_is_not(tmp_path):
     pipeline.claim(pipeline.configure("Pong"), tmp_path)
     pipeline.claim(pipeline.configure("Pong", runs=20, iterations=3, emulators=0), tmp_path)
+    pipeline.claim(pipeline.configure("Pong", picture_every=1, save_seconds=1.0), tmp_path)
     with pytest.raises(UserError, match=r"train\.learning_rate=0\.0001, .*=0\.1"):
         pipeline.claim(pipeline.configure("Pong", learning_rate=0.1), tmp_path)
+
+
+def test_the_work_directory_of_an_older_version_is_gone_on_with(tmp_path):
+    """One that knew no widening, and held that pictures make a difference."""
+    pipeline.claim(pipeline.configure("Pong"), tmp_path)
+    path = tmp_path / "config.json"
+    older = json.loads(path.read_text()) | {"train.picture_every": 5}
+    del older["play.widen"], older["collect.widen"], older["train.validate_every"]
+    path.write_text(json.dumps(older))
+    pipeline.claim(pipeline.configure("Pong", picture_every=1), tmp_path)
+    with pytest.raises(UserError, match=r"play\.widen=False, .*=True"):
+        pipeline.claim(pipeline.configure("Pong", literals="either", widen=True), tmp_path)
+
+
+def test_jobs_know_where_they_are_however_the_work_directory_is_spelled(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    homes = []
+    config = pipeline.configure("Pong", "laptop", budget_nodes=4)
+    done = pipeline.run(
+        config, Path("here"), lambda: True, before_job=lambda job: homes.append(job.home)
+    )
+    assert (done, homes) == (None, [tmp_path / "here"])

@@ -1,5 +1,6 @@
 """The published results: what is added, what is refused, what a check finds."""
 
+import dataclasses
 import json
 import multiprocessing
 import re
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from vaeiw_jax import durable, records
+from vaeiw_jax import durable, models, records
 from vaeiw_jax.durable import DamagedFileError
+from vaeiw_jax.errors import UserError
 from vaeiw_jax.experiments import evaluation_results, expansion, results_table
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.jobs import Job
@@ -52,8 +54,7 @@ def altered(path: Path, **entries: object) -> None:
 
 def test_finished_runs_become_lines_and_publishing_twice_adds_nothing(workdir, tmp_path):
     results = tmp_path / "results"
-    first = results_table.publish(results, jobs_in(workdir))
-    assert (len(first.added), first.known, first.refused) == (8, 0, {})
+    assert results_table.publish(results, jobs_in(workdir)) == {}
     lines = results_table.read(results)
     assert [line.key for line in lines] == [
         (method, game, seed)
@@ -68,8 +69,7 @@ def test_finished_runs_become_lines_and_publishing_twice_adds_nothing(workdir, t
         assert results_table.episode(results, line) == job.config.episode.identified() or line.model
     assert len({line.config for line in lines}) == len(list((results / "configs").iterdir())) == 2
     before = (results / "runs.csv").read_bytes()
-    again = results_table.publish(results, jobs_in(workdir))
-    assert (len(again.added), again.known) == (0, 8)
+    assert results_table.publish(results, jobs_in(workdir)) == {}
     assert (results / "runs.csv").read_bytes() == before
 
 
@@ -84,9 +84,9 @@ def test_what_is_published_is_not_played_again_and_the_rest_is(workdir, tmp_path
 def test_a_torn_record_is_refused_by_name_and_the_others_are_kept(workdir, tmp_path):
     torn = jobs_in(workdir)[0]
     torn.record.write_bytes(torn.record.read_bytes()[:-40])
-    publication = results_table.publish(tmp_path / "results", jobs_in(workdir))
-    assert list(publication.refused) == [torn.name]
-    assert str(torn.record) in publication.refused[torn.name]
+    refused = results_table.publish(tmp_path / "results", jobs_in(workdir))
+    assert list(refused) == [torn.name]
+    assert str(torn.record) in refused[torn.name]
     assert len(results_table.read(tmp_path / "results")) == 7
 
 
@@ -100,10 +100,9 @@ def test_a_torn_record_is_refused_by_name_and_the_others_are_kept(workdir, tmp_p
 def test_a_record_of_another_config_is_refused(workdir, tmp_path, change, sentence):
     job = jobs_in(workdir)[0]
     altered(job.record, config=durable.read_json(job.record)["config"] | change)
-    publication = results_table.publish(tmp_path / "results", [job])
-    assert not publication.added
-    with pytest.raises(Exception, match=sentence):
-        raise RuntimeError(publication.refused[job.name])
+    refused = results_table.publish(tmp_path / "results", [job])
+    assert results_table.read(tmp_path / "results") == []
+    assert re.search(sentence, refused[job.name])
 
 
 def test_a_record_that_is_older_than_some_settings_is_published(workdir, tmp_path):
@@ -111,8 +110,8 @@ def test_a_record_that_is_older_than_some_settings_is_published(workdir, tmp_pat
     config = durable.read_json(job.record)["config"]
     older = {n: v for n, v in config.items() if n not in ("zero_ties", "noop_actions", "losses")}
     altered(job.record, config=older)
-    publication = results_table.publish(tmp_path / "results", [job])
-    assert (len(publication.added), publication.refused) == (1, {})
+    assert results_table.publish(tmp_path / "results", [job]) == {}
+    assert len(results_table.read(tmp_path / "results")) == 1
 
 
 def test_results_of_another_version_are_refused(workdir, tmp_path):
@@ -120,16 +119,17 @@ def test_results_of_another_version_are_refused(workdir, tmp_path):
     host = durable.read_json(job.host)
     for version in ("0.1.0", "99.0"):
         durable.write_json(job.host, host | {"versions": {"vaeiw_jax": version}})
-        publication = results_table.publish(tmp_path / "results", [job])
-        assert f"is of version {version}" in publication.refused[job.name]
+        refused = results_table.publish(tmp_path / "results", [job])
+        assert f"is of version {version}" in refused[job.name]
 
 
 def test_a_model_nobody_ships_is_refused(workdir, tmp_path, monkeypatch):
     monkeypatch.setattr(results_table.models, "shipped_by_digest", dict)
-    publication = results_table.publish(tmp_path / "results", jobs_in(workdir))
-    assert len(publication.added) == len(publication.refused) == 4
-    assert all("which nobody ships" in why for why in publication.refused.values())
-    named = {line.config for line in publication.added}
+    refused = results_table.publish(tmp_path / "results", jobs_in(workdir))
+    added = results_table.read(tmp_path / "results")
+    assert len(added) == len(refused) == 4
+    assert all("which nobody ships" in why for why in refused.values())
+    named = {line.config for line in added}
     assert {path.stem for path in (tmp_path / "results/configs").iterdir()} == named
 
 
@@ -139,15 +139,15 @@ def test_runs_against_the_clock_are_refused(tmp_path):
     )
     (job,) = expansion.expand(config, tmp_path)
     job.do()
-    assert "against the clock" in results_table.publish(tmp_path / "r", [job]).refused[job.name]
+    assert "against the clock" in results_table.publish(tmp_path / "r", [job])[job.name]
 
 
 def test_another_result_for_a_line_is_refused(workdir, tmp_path):
     results, job = tmp_path / "results", jobs_in(workdir)[0]
     results_table.publish(results, [job])
     altered(job.record, score=12345)
-    publication = results_table.publish(results, [job])
-    assert "says score=12345, and the line of" in publication.refused[job.name]
+    refused = results_table.publish(results, [job])
+    assert "says score=12345, and the line of" in refused[job.name]
     assert results_table.read(results)[0].score != 12345
 
 
@@ -158,8 +158,42 @@ def test_another_config_under_the_name_of_a_method_is_refused(workdir, tmp_path)
     path.write_text(path.read_text().replace(results_table.read(results)[0].config, "another"))
     altered_line = path.read_text().splitlines()[1]
     path.write_text(path.read_text().replace(altered_line + "\n", ""))
-    refused = results_table.publish(results, jobs_in(workdir)).refused
+    refused = results_table.publish(results, jobs_in(workdir))
     assert any("give the method another name" in why for why in refused.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"budget_nodes": None}, "is played against the clock .* give --budget_nodes"),
+        ({"features": "vae"}, "makes a VAE that nobody ships, .* give --vae=shipped"),
+        ({"features": "vae:mine"}, "is played with the VAE .* which nobody ships"),
+        ({"max_actions": 9}, f"is of config .*, and the other lines of {RAM} are of .*"),
+        ({"features": "vae", "vae": "shipped"}, "and the other lines of rollout_iw_vae_3_nodes_ra"),
+    ],
+)
+def test_what_would_be_refused_once_played_is_refused_before(
+    workdir, tmp_path, monkeypatch, settings, sentence
+):
+    """Pong has a VAE of its own and Zaxxon has none: one line has one config in all games."""
+    results = tmp_path / "results"
+    results_table.publish(results, jobs_in(workdir))
+    model, variables = models.load_model(models.SHIPPED / "universal")
+    variables["params"]["encoder"]["conv_0"]["bias"] += 1.0
+    models.save_model(tmp_path / "mine", model, variables)
+    monkeypatch.chdir(tmp_path)
+    other = dataclasses.replace(CONFIG, games="Pong,Zaxxon", **settings)
+    with pytest.raises(UserError, match=sentence):
+        results_table.require_publishable(results, expansion.expand(other, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("experiment", "folder"), [("table", "results"), ("left_out", "universal")]
+)
+def test_what_comes_with_the_project_may_be_added_to(tmp_path, experiment, folder):
+    jobs = expansion.expand(EvaluationConfig(experiment, "Pong,Alien"), tmp_path)
+    docs = Path(__file__).parent.parent.parent / "docs"
+    results_table.require_publishable(docs / folder, jobs)
 
 
 def _publish(results: Path, jobs: list[Job]) -> None:
@@ -206,6 +240,19 @@ def test_published_results_can_be_reported_like_those_of_a_work_directory(workdi
     assert found.of(experiment).statistic(VAE, "Pong", "mean_new_nodes") > 0
     assert found.vae_of(found.runs(VAE, "Pong")[0]).directory.name == "universal"
     assert found.vae_of(found.runs(RAM, "Pong")[0]) is None
+
+
+def test_lines_of_a_vae_that_is_not_here_do_not_keep_others_from_being_reported(workdir, tmp_path):
+    results = tmp_path / "results"
+    results_table.publish(results, jobs_in(workdir))
+    path = results / "runs.csv"
+    (digest,) = {line.model for line in results_table.read(results) if line.model}
+    path.write_text(path.read_text().replace(digest, "ab" * 32))
+    config = dataclasses.replace(CONFIG, features="ram")
+    found = evaluation_results.EvaluationResults.published(results, config, tmp_path)
+    assert {run.method for run in found.played} == {RAM}
+    with pytest.raises(UserError, match=r"was played with the VAE ababab.*, which is not here"):
+        evaluation_results.EvaluationResults.published(results, CONFIG, tmp_path)
 
 
 def test_the_check_agrees_with_what_was_played_and_finds_a_line_that_was_altered(

@@ -66,10 +66,21 @@ def test_what_a_job_cannot_do_without_is_not_set_aside(tmp_path):
     assert save.exists()
 
 
+def test_what_the_system_refuses_is_the_last_line_and_the_log_says_where(tmp_path):
+    (tmp_path / "runs").write_text("a file where a folder should be")
+    command = [sys.executable, "-m", "vaeiw_jax.experiments.worker", playing(tmp_path).to_json()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == worker.FAILED
+    assert "Traceback" in done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(f"error: {tmp_path}/runs/ram/Pong")
+    assert last.endswith(": Not a directory")
+
+
 def test_only_training_loads_jax(tmp_path):
     jobs = [job.to_json() for job in (collecting(tmp_path), playing(tmp_path))]
     code = (
-        "import sys; from vaeiw_jax.experiments import worker; from vaeiw_jax.playing import collect, play\n"
+        "import sys; from vaeiw_jax.experiments import worker; from vaeiw_jax import collect, play\n"
         "assert [worker.main([job]) for job in sys.argv[1:]] == [0, 0]; print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, *jobs], capture_output=True, text=True)

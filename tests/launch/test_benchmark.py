@@ -7,7 +7,7 @@ import pytest
 from vaeiw_jax.benchmarks import planner_suite, players
 from vaeiw_jax.benchmarks.config import BenchmarkConfig
 from vaeiw_jax.benchmarks.measurements import Measurements
-from vaeiw_jax.benchmarks.players import Setup
+from vaeiw_jax.benchmarks.players import Player, Setup
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.playing.episodes import EpisodeConfig
 
@@ -51,7 +51,7 @@ def test_planner_features_and_scaling_end_in_one_file_and_one_picture(
 def test_settings_are_compared_on_one_core():
     config = BenchmarkConfig(games="Pong", opening=1, decisions=2, seconds=0.03)
     settings = {"RAM": {"features": "ram"}, "UCB1": {"features": "ram", "action_choice": "ucb1"}}
-    measured = planner_suite._on_one_core(settings, config, "Pong", "vae")
+    measured = planner_suite._on_one_core(settings, config, "Pong")
     assert set(measured["rates"]) == set(measured["nodes_a_decision"]) == {"RAM", "UCB1"}
     assert all(rate > 0 for rate in measured["rates"].values())
 
@@ -104,3 +104,12 @@ def test_a_suite_there_is_not_is_refused_in_a_sentence(launch, tmp_path):
     done = launch("benchmark", "--suite=train,planer", f"--workdir={tmp_path}")
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["error: unknown suite 'planer'; did you mean 'planner'?"]
+
+
+def test_a_player_that_cannot_play_is_answered_with_a_sentence():
+    setup = Setup("Pong", "ram", rollouts_in_flight=2000)
+    with (
+        Player(setup) as player,
+        pytest.raises(UserError, match="ended with code 1; what it printed"),
+    ):
+        player.play(1, budget_nodes=5)

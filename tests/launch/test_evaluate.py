@@ -42,6 +42,12 @@ def test_status_tells_what_is_done_and_left(launch, evaluated):
         (("--experiment=main", "--games=Pnog"), "did you mean 'Pong'"),
         (("--experiment=main", "--engine=slurm"), "unknown engine 'slurm'"),
         (("--experiment=main", "--retries=-1"), "--retries must be 0 or more"),
+        (("--experiment=main", "--cpus_per_job=0", "--dry_run"), "--cpus_per_job must be at least"),
+        (("--experiment=", "--dry_run"), "--experiment= names nothing"),
+        (
+            ("--experiment=own_vaes", "--publish_to=none", "--dry_run"),
+            "makes a VAE that nobody ships",
+        ),
         (("--experiment=main", "--engine=ray", "--ray_address=127.0.0.1:9"), "no Ray cluster at"),
         (("--status",), "holds no evaluation"),
     ],
@@ -81,3 +87,12 @@ def test_the_work_directory_of_another_experiment_is_refused(launch, evaluated):
     done = launch("evaluate", "--experiment=main", f"--workdir={evaluated}")
     assert done.returncode == 1
     assert "holds an evaluation with experiment=random" in done.stderr
+
+
+def test_results_are_not_touched_where_nothing_new_is_done(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from launch.evaluate import Publisher, Tally\n"
+        "Publisher(Path(sys.argv[1]), []).publish(Tally(1))"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "results")], check=True, cwd=ROOT)
+    assert not list(tmp_path.iterdir())

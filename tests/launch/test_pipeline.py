@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import train_process
+from vaeiw_jax.cores import usable_cores
 from vaeiw_jax.playing import screen_store
 
 FLAGS = (
@@ -59,6 +60,7 @@ def test_a_pipeline_stopped_while_it_trains_goes_on_from_there(piped: Path) -> N
     printed = (piped / "printed.txt").read_text()
     assert "collect 12 screens with bprost: done before" in printed
     assert "next:" not in printed
+    assert f" on {usable_cores()} core" in printed
     trained = json.loads((piped / "vaes/1/trained.host.json").read_text())
     assert [session["until_step"] < 5 for session in trained["sessions"]] == [True, False]
     assert screen_store.count(piped / "screens/1") == train_process.SCREENS

@@ -109,7 +109,7 @@ def test_a_run_killed_then_stopped_ends_like_one_never_interrupted(
     assert code == 130, err
     done = metrics.read(tmp_path / "metrics.jsonl")[-1]["step"]
     assert 4 < done < STEPS
-    assert f"stopped at step {done}; run the same command again" in out
+    assert "stopped and saved; to go on: " in out
     assert (tmp_path / "checkpoints" / str(done)).exists()
 
     code, _, err = train_process.finish(train_process.start(store, tmp_path, *FLAGS))

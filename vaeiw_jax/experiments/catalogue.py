@@ -87,6 +87,7 @@ def equal_nodes(nodes: int) -> Experiment:
         tuple(methods.at_nodes(method, nodes) for method in compared),
         GAMES_55,
         runs=10,
+        budget_is_the_point=True,
     )
 
 

@@ -17,16 +17,14 @@ from typing import TextIO
 from vaeiw_jax.errors import UserError
 
 
-def default_directory() -> Path:
+def _directory() -> Path:
+    """Of the lock files."""
     return Path(tempfile.gettempdir()) / f"vaeiw_jax-cores-{os.getuid()}"
 
 
 @contextlib.contextmanager
 def pinned(
-    number: int,
-    alone: bool,
-    interrupted: Callable[[], bool] = lambda: False,
-    directory: Path | None = None,
+    number: int, alone: bool, interrupted: Callable[[], bool] = lambda: False
 ) -> Iterator[list[int]]:
     """Runs what is inside on `number` cores, and gives their numbers.
 
@@ -34,15 +32,14 @@ def pinned(
       number: how many.
       alone: wait for cores nobody else holds; otherwise, where there are too few of these, share.
       interrupted: asked while waiting; once it returns True, share rather than wait on.
-      directory: of the lock files.
     """
     usable = sorted(os.sched_getaffinity(0))
     if number > len(usable):
         raise UserError(f"a job is to have {number} cores, and this machine has {len(usable)}")
-    held = _lock(usable, number, directory or default_directory())
+    held = _lock(usable, number)
     while len(held) < number and alone and not interrupted():
         time.sleep(0.2)
-        held = _lock(usable, number, directory or default_directory())
+        held = _lock(usable, number)
     others = [core for core in usable if core not in held]
     random.shuffle(others)  # so that those who share do not all share one
     cores = [*held, *others][:number]
@@ -55,8 +52,9 @@ def pinned(
             file.close()
 
 
-def _lock(cores: list[int], number: int, directory: Path) -> dict[int, TextIO]:
+def _lock(cores: list[int], number: int) -> dict[int, TextIO]:
     """The locks of `number` cores, or of none where fewer are free, so as to hold none while waiting."""
+    directory = _directory()
     directory.mkdir(parents=True, exist_ok=True)
     held: dict[int, TextIO] = {}
     for core in cores:

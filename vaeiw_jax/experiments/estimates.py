@@ -3,14 +3,18 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from vaeiw_jax import durable, features
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments.jobs import Job
+from vaeiw_jax.experiments.jobs import PLAY, Job
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
-from vaeiw_jax.vae.config import TrainConfig
+from vaeiw_jax.vae.config import RANDOM, TrainConfig
+
+if TYPE_CHECKING:
+    from vaeiw_jax.experiments.online_config import OnlineConfig
 
 ACTION_SECONDS = 0.003
 """Seconds an action takes where nothing is planned."""
@@ -38,9 +42,7 @@ def at_most(jobs: Sequence[Job], cpus: int = 1) -> dict[str, float]:
             return collecting(job.config)
         if isinstance(job.config, PlayConfig):
             return playing(job.config.episode)
-        from vaeiw_jax.experiments import online  # which estimates with this module
-
-        return online.expected_seconds(job.config, cpus)
+        return learning_online(job.config, cpus)
 
     return {job.name: seconds(job) for job in jobs}
 
@@ -58,6 +60,25 @@ def training(config: TrainConfig, num_screens: int, cpus: int) -> float:
 def playing(config: EpisodeConfig) -> float:
     """At most: a game may end before the limit on actions."""
     return START_SECONDS + config.most_actions * _decision(config)
+
+
+def learning_online(config: "OnlineConfig", cpus: int) -> float:
+    """Without an accelerator, if every game goes on to its limit."""
+    episode = config.play.episode
+    nodes = episode.planner.budget_nodes or config.simulator_calls
+    longest = min(config.simulator_calls, nodes * episode.most_actions)
+    rounds = math.ceil(config.simulator_calls / min(longest, config.episode_calls or longest))
+    sizes = [min(config.max_screens, config.added_screens * n) for n in range(1, rounds + 1)]
+    measured = 0 if config.choose_by == RANDOM else config.simulator_calls / 2
+    if config.candidates:
+        measured = min(measured, rounds * config.candidates)
+    forward = IMAGE_SECONDS / 3 / cpus  # where training goes back as well
+    return (
+        config.simulator_calls * features.lookup("vae").node_seconds
+        + measured * forward
+        + sum(training(config.train, size, cpus) for size in sizes)
+        + config.evaluations * playing(episode)
+    )
 
 
 def _decision(config: EpisodeConfig) -> float:
@@ -112,7 +133,7 @@ def expected(jobs: Sequence[Job], done: set[str], at_once: int) -> float:
 
 def _group(job: Job) -> str:
     """Jobs that take about as long."""
-    return job.name.split("/")[1] if job.kind == "play" else job.kind
+    return job.method if job.kind == PLAY else job.kind
 
 
 def duration(seconds: float) -> str:

@@ -26,6 +26,10 @@ VAE_SOURCES = ("train", "shipped")
 _NOTHING: Mapping[str, Any] = {}
 _OF_ATOMS = ("literals", "usual", "changes", "noise", "width", "widen")
 _OF_CUSTOM = ("features", "planner", *_OF_ATOMS)
+_LISTS = (
+    *("experiment", "games", "methods", "features", "planner", "literals"),
+    *("budget_seconds", "budget_nodes"),
+)
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,10 @@ class EvaluationConfig:
     zero_suppression_from: float = same_as(TrainConfig, "zero_suppression_from")
 
     def __post_init__(self) -> None:
+        for name in _LISTS:
+            given = getattr(self, name)
+            if given is not None and not _split(given):
+                raise UserError(f"--{name}={given} names nothing; name something, or leave it out")
         if self.runs is not None and self.runs < 1:
             raise UserError(f"runs must be at least 1, not {self.runs}")
         if self.seed < 0:
@@ -142,6 +150,8 @@ class EvaluationConfig:
             raise unknown("source of VAEs", self.vae, VAE_SOURCES)
         if self.budget_seconds is not None and self.budget_nodes is not None:
             raise UserError("give --budget_seconds or --budget_nodes, not both")
+        if self.collect_nodes is not None and self.collect_nodes < 1:
+            raise UserError(f"collect_nodes must be at least 1, not {self.collect_nodes}")
         if catalogue.CUSTOM not in self.names and self._are_given(_OF_CUSTOM):
             raise UserError(
                 f"--{', --'.join(_OF_CUSTOM)} are for --experiment=custom; the others say what they use"
@@ -168,7 +178,7 @@ class EvaluationConfig:
                 f"{name} takes one budget, not several; use custom or budget_curve for that"
             )
         given = self.nodes or self.seconds
-        if name == "budget_curve" and self.nodes:
+        if name in ("equal_nodes", "budget_curve") and self.nodes:
             return
         if given and name != catalogue.CUSTOM and catalogue.named(name).budget_is_the_point:
             raise UserError(
@@ -283,9 +293,10 @@ class EvaluationConfig:
         if not budgets:
             seconds: list[float | None] = [*self.seconds] or [PlannerConfig.budget_seconds]
             budgets = [("budget_seconds", amount) for amount in seconds]
-        return tuple(
-            self._custom_method(*choice) for choice in itertools.product(planners, seen, budgets)
-        )
+        choices = itertools.product(planners, seen, budgets)
+        methods = tuple(self._custom_method(*choice) for choice in choices)
+        _require_names_of_their_own(methods)
+        return methods
 
     def _custom_method(
         self, planner: str, seen: tuple[str, str], budget: tuple[str, Any]
@@ -293,7 +304,9 @@ class EvaluationConfig:
         (features, literals), (kind, amount) = seen, budget
         averse = "_ra" if self.risk_averse else ""
         entry = lookup(features)
-        model = Path(features.partition(":")[2]).name if entry.takes_directory else ""
+        learned = entry.takes_directory or entry.needs_directory
+        directory = features.partition(":")[2] if learned else ""
+        model = Path(directory).absolute().name if directory else ""
         which = f"{entry.name}_{model}" if model else features.replace(":", "_")
         atoms = self._atom_settings(literals) if entry.takes_directory else {}
         words = [_word(name, value) for name, value in atoms.items()]
@@ -335,7 +348,9 @@ class EvaluationConfig:
           game: to collect in.
           learning: `collect_nodes` and `num_screens` in place of this config's.
         """
-        nodes = self.collect_nodes or (self.nodes[0] if self.nodes else None)
+        nodes = self.collect_nodes
+        if nodes is None and self.nodes:
+            nodes = self.nodes[0]
         nodes = learning.get("collect_nodes", nodes)
         budget = {} if nodes is None else {"budget_nodes": nodes, "budget_seconds": None}
         settings = dict(ROLLOUT_IW_RA.settings) | budget | {"game": game}
@@ -359,6 +374,23 @@ class EvaluationConfig:
         played = {name: value for name, value in method.settings if name not in own}
         return online_config.configure(
             game, self.protocol, **played, **dict(method.learning), seed=self.seed
+        )
+
+
+def _require_names_of_their_own(methods: Sequence[Method]) -> None:
+    """Methods of one name would be one, of which only the last is played."""
+    seen: dict[str, Any] = {}
+    for method in methods:
+        features = dict(method.settings)["features"]
+        before = seen.setdefault(method.name, features)
+        if before != features:
+            raise UserError(
+                f"{before} and {features} would both be recorded as {method.name}, which has the last part of the "
+                "directory alone; give one of them another name (a link will do)"
+            )
+    if len(seen) < len(methods):
+        raise UserError(
+            "a feature set, planner, kind of literals or budget is named twice; name each once"
         )
 
 

@@ -15,7 +15,7 @@ from vaeiw_jax.experiments.expansion import expand
 from vaeiw_jax.experiments.jobs import ONLINE, PLAY, TRAIN, Job
 from vaeiw_jax.experiments.methods import Method
 from vaeiw_jax.planning.search import SOLVED
-from vaeiw_jax.playing.episodes import EpisodeConfig
+from vaeiw_jax.playing.runs import PlayConfig
 
 PAPER_STEPS = 14_250 // 64 * 100
 """Steps of training in the paper: 100 epochs of 14,250 screens in batches of 64."""
@@ -40,10 +40,6 @@ class Played:
     def capped(self) -> bool:
         """Whether it was still going on when it reached the limit on actions or emulator frames."""
         return self.record["stop"] in ("action_limit", "frame_limit")
-
-    @property
-    def config(self) -> EpisodeConfig:
-        return configs.from_settings(EpisodeConfig, self.record["config"], partial=True)
 
 
 @dataclass(frozen=True)
@@ -106,14 +102,12 @@ class EvaluationResults:
           workdir: where runs are played again, for films.
         """
         wanted = expand(config, workdir)
-        names = {job.name for job in wanted}
-        lines = results_table.read(directory)
+        keys = {results_table.key_of(job) for job in wanted if job.kind == PLAY}
+        lines = [line for line in results_table.read(directory) if line.key in keys]
+        jobs = results_table.jobs_again(directory, lines, workdir)
         played = [
-            Played(line.method, line.game, line.seed, job, *_record(directory, line))
-            for line, job in zip(
-                lines, results_table.jobs_again(directory, lines, workdir), strict=True
-            )
-            if job.name in names
+            Played(*line.key, job, *_record(line, job))
+            for line, job in zip(lines, jobs, strict=True)
         ]
         done = {run.job.name for run in played}
         now = status.Status(wanted, done, running={}, failed={})
@@ -204,11 +198,17 @@ def _shipped(features: str) -> Trained | None:
     return Trained(name, directory, record, {})
 
 
-def _record(directory: Path, line: results_table.Line) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The record and the host file of a published run, as far as its line tells."""
+def _record(line: results_table.Line, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The record and the host file of a published run, as far as its line tells.
+
+    Args:
+      line: of the run.
+      job: that plays it again.
+    """
+    assert isinstance(job.config, PlayConfig)
     values = dataclasses.asdict(line)
     means = {name: value for name, value in values.items() if name.startswith("mean_")}
-    identified = results_table.episode(directory, line).identified()
+    identified = job.config.episode.identified()
     decisions = means | {"ended": {SOLVED: line.solved}}
     record = values | {"decisions": decisions, "config": configs.settings(identified)}
     versions = {"vaeiw_jax": line.version}
@@ -216,8 +216,7 @@ def _record(directory: Path, line: results_table.Line) -> tuple[dict[str, Any], 
 
 
 def _played(job: Job) -> Played:
-    method = job.name.split("/")[1]
-    return Played(method, job.game, job.seed, job, durable.read_json(job.record), _host(job))
+    return Played(job.method, job.game, job.seed, job, durable.read_json(job.record), _host(job))
 
 
 def _host(job: Job) -> dict[str, Any]:

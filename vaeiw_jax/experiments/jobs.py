@@ -91,6 +91,11 @@ class Job:
         return self.config.seed
 
     @property
+    def method(self) -> str:
+        """Of a job that plays."""
+        return self.name.split("/")[1]
+
+    @property
     def directory(self) -> Path:
         """Where it works."""
         path = self.home / self.name

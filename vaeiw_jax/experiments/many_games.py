@@ -33,6 +33,8 @@ def games(given: str) -> tuple[list[str], list[str]]:
         usable = [game for game in every if screen_shape(game) == frames.SCREEN_SHAPE]
         return usable, sorted({*every, *map(atari.game_name, atari.UNUSABLE)} - {*usable})
     named = [AtariConfig(part).game for part in given.split(",") if part.strip()]
+    if not named:
+        raise UserError(f"{given!r} names no game; give some with commas between them, or {ALL}")
     for game in named:
         if named.count(game) > 1:
             raise UserError(f"{game} is named twice; name each game once")

@@ -22,7 +22,6 @@ import csv
 import dataclasses
 import functools
 import io
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ import numpy as np
 
 from vaeiw_jax import compilation, configs, durable, features, models, provenance, records, workdirs
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.experiments import estimates
 from vaeiw_jax.experiments.online_config import (
     CONTINUE,
     FIRST_FEATURES,
@@ -47,7 +45,8 @@ from vaeiw_jax.playing.generated_screens import GeneratedScreens, RememberingEpi
 from vaeiw_jax.playing.runs import Run
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import loop, screen_choice, starting
-from vaeiw_jax.vae.config import RANDOM, TrainConfig
+from vaeiw_jax.vae import config as vae_config
+from vaeiw_jax.vae.config import TrainConfig
 
 CURVE = "curve.csv"
 
@@ -59,13 +58,6 @@ COLUMNS = ("round", *_GAME, *_CHOICE, *_TRAINING)
 """Of the curve. `simulator_calls`: so far; `generated`: distinct screens of the game; `new`: those not in the data set;
 misfits: by `choose_by`, of the screens chosen among and of those chosen, before training; `screens`: in the data set;
 then the training after the game, and its best validation."""
-
-
-_CHANGES_NO_RESULT = (
-    *("emulators", "save_seconds"),
-    *("steps_per_call", "checkpoint_every", "keep", "picture_every"),
-)
-"""Settings that may differ between the processes that work on one result."""
 
 
 def learn(
@@ -119,10 +111,9 @@ def _identity(config: OnlineConfig) -> dict[str, Any]:
     encoder = encoders.resolved(config.play.episode.features.encoder)
     settings = configs.settings(config) | {"encoder": encoder}
     if start := config.train.start_from:
-        settings["start_from"] = models.model_digest(models.model_directory(f"vae:{start}", ""))
-    return {
-        n: value for n, value in settings.items() if n not in (*NOT_SETTINGS, *_CHANGES_NO_RESULT)
-    }
+        settings["start_from"] = models.model_digest(models.named(start))
+    others = (*NOT_SETTINGS, *runs.TIME_ONLY, *vae_config.TIME_ONLY)
+    return {name: value for name, value in settings.items() if name not in others}
 
 
 class _Learner:
@@ -234,7 +225,7 @@ class _Learner:
         new = generated.unlike(known)
         choice = screen_choice.choose(
             self._config.choose_by,
-            models.model_directory(f"vae:{self._vae}", "") if self._vae else None,
+            models.named(self._vae) if self._vae else None,
             len(new),
             lambda places: generated.screens([new[place] for place in places]),
             min(self._config.added_screens, self._config.max_screens - before),
@@ -356,24 +347,3 @@ def curve_csv(lines: Sequence[Line]) -> bytes:
     writer.writeheader()
     writer.writerows(lines)
     return out.getvalue().encode()
-
-
-def expected_seconds(config: OnlineConfig, cores: int) -> float:
-    """How long all takes without an accelerator, if every game goes on to its limit."""
-    episode = config.play.episode
-    nodes = episode.planner.budget_nodes or config.simulator_calls
-    longest = min(config.simulator_calls, nodes * episode.most_actions)
-    rounds = math.ceil(config.simulator_calls / min(longest, config.episode_calls or longest))
-    sizes = [min(config.max_screens, config.added_screens * n) for n in range(1, rounds + 1)]
-    measured = 0 if config.choose_by == RANDOM else config.simulator_calls / 2
-    if config.candidates:
-        measured = min(measured, rounds * config.candidates)
-    return (
-        config.simulator_calls * features.lookup("vae").node_seconds
-        + measured
-        * estimates.IMAGE_SECONDS
-        / 3
-        / cores  # forward, where training goes back as well
-        + sum(estimates.training(config.train, size, cores) for size in sizes)
-        + config.evaluations * estimates.playing(episode)
-    )

@@ -27,22 +27,20 @@ from vaeiw_jax.features import FeaturesConfig
 from vaeiw_jax.features.config import BACKGROUNDS, OF_LEARNED_BITS
 from vaeiw_jax.models import UNIVERSAL
 from vaeiw_jax.planning.novelty import novelty_table
-from vaeiw_jax.playing import protocols
+from vaeiw_jax.playing import protocols, runs
 from vaeiw_jax.playing.collecting import CollectConfig
 from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig
 from vaeiw_jax.progress import Interrupted, Tell, never, silent
 from vaeiw_jax.vae import codes, sampling
+from vaeiw_jax.vae import config as vae_config
 from vaeiw_jax.vae.config import ModelConfig, TrainConfig
 
 SEEDS_APART = 1000
 """Iterations collect with seeds that far apart, and away from those they play with."""
 
-_OWN_BY_ITERATION = ("screens", "leave_out")
+OWN_BY_ITERATION = ("screens", "leave_out")
 """Settings of training that each iteration has of its own; `start_from` is that of the first."""
-
-_ONLY_TIME = ("emulators", "save_seconds", "steps_per_call", "checkpoint_every", "keep")
-"""Settings that change nothing but the time it takes."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ _ONLY_OF_GAMES = {"max_actions", "max_emulator_frames", "threshold", "sample_fea
 _OF_LEARNED_ATOMS = {*OF_LEARNED_BITS, "widen"}
 """Settings that hand-made features, with which the first screens are collected, have no use for."""
 _COLLECT_SETTINGS = configs.names(CollectConfig) - _ONLY_OF_GAMES - _OF_LEARNED_ATOMS - {"game"}
-_TRAIN_SETTINGS = configs.names(TrainConfig) - set(_OWN_BY_ITERATION)
+_TRAIN_SETTINGS = configs.names(TrainConfig) - set(OWN_BY_ITERATION)
 # A background matters to hand-made features only, with which the first screens are collected.
 _PLAY_SETTINGS = configs.names(PlayConfig) - {"game", "features", *BACKGROUNDS}
 
@@ -246,7 +244,8 @@ def run(
 
     Args:
       config: how to do it.
-      workdir: for everything. It must hold no other config's results.
+      workdir: for everything. It must hold no other config's results. However it is spelled, it is the same: what
+        jobs record has its absolute path.
       interrupted: asked by every job.
       tell: called with the progress of the job that is being done.
       before_job: called with each job before it is done, also if it is done already.
@@ -255,6 +254,7 @@ def run(
     Returns:
       The records of the games of each iteration, by its number; None if interrupted and saved.
     """
+    workdir = workdir.absolute()
     claim(config, workdir)
     played: dict[int, list[Record]] = {}
     for number, jobs in enumerate(iterations(config, workdir), start=1):
@@ -272,13 +272,21 @@ def run(
 def claim(config: PipelineConfig, workdir: Path) -> None:
     """Marks the work directory as that of this config, or refuses one that is another's; it may grow."""
     parts = {"collect": config.collect, "train": config.train, "play": config.play}
-    flat = {
-        f"{part}.{name}": value
-        for part, of_part in parts.items()
-        for name, value in configs.settings(of_part).items()
-        if name not in (*_OWN_BY_ITERATION, *_ONLY_TIME, "game")
-    }
-    workdirs.claim(workdir, {"game": config.game, **flat})
+    mine: dict[str, Any] = {"game": config.game}
+    defaults: dict[str, Any] = {}
+    for part, of_part in parts.items():
+        mine |= _of_part(part, configs.settings(of_part))
+        defaults |= _of_part(part, configs.defaults(type(of_part)))
+    time_only = (*runs.TIME_ONLY, *vae_config.TIME_ONLY)
+    may_differ = {f"{part}.{name}" for part in parts for name in time_only}
+    kept = {name: value for name, value in mine.items() if name not in may_differ}
+    workdirs.claim(workdir, kept, defaults, may_differ)
+
+
+def _of_part(part: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a work directory says of one kind of job."""
+    others = (*OWN_BY_ITERATION, "game")
+    return {f"{part}.{name}": value for name, value in settings.items() if name not in others}
 
 
 def describe(job: Job) -> str:

@@ -26,6 +26,8 @@ class Outcome:
     message: str = ""
     counts: bool = True
     """Whether it is one of the limited number of attempts: the death of a machine is not."""
+    killed: bool = False
+    """Whether a signal ended it: while it loads its libraries it does not know yet how to save and end."""
 
 
 def start(job: Job, cpus: int) -> subprocess.Popen[bytes]:
@@ -54,7 +56,8 @@ def outcome(job: Job, code: int) -> Outcome:
     if code in (DONE, BUSY, STOPPED):
         return Outcome(code)
     if code < 0:
-        return Outcome(FAILED, f"the worker was killed by {signal.Signals(-code).name}")
+        why = f"the worker was killed by {signal.Signals(-code).name}"
+        return Outcome(FAILED, why, killed=True)
     return Outcome(FAILED, _last_line(job) or f"the worker ended with code {code}")
 
 

@@ -14,7 +14,7 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,54 +115,78 @@ def _score(text: str) -> float:
 _KINDS: dict[str, Any] = {entry.name: entry.type for entry in _FIELDS} | {"score": _score}
 
 
-@dataclass
-class Publication:
-    """What became of the records that were to be published."""
+def require_publishable(directory: Path, jobs: Sequence[Job]) -> None:
+    """Refuses, before anything is played, what `publish` would refuse once it was."""
+    for job in jobs:
+        if job.kind != PLAY:
+            raise UserError(
+                f"{job.name} makes a VAE that nobody ships, and what is played with it cannot be published: nobody "
+                "could play it again; give --vae=shipped, or only --methods that need none"
+            )
+        if job.timed:
+            raise UserError(
+                f"{job.name} is played against the clock and cannot be published: nobody could play it again; give "
+                "--budget_nodes"
+            )
+    known = {line.method: line.config for line in read(directory)}
+    names: dict[bytes, str] = {}  # of configs, which most games share
+    for job in {(job.method, job.game): job for job in jobs}.values():
+        assert isinstance(job.config, PlayConfig)
+        episode = job.config.episode.identified()
+        _model(episode, job.name)
+        config = durable.json_bytes(_without_game(episode))
+        if config not in names:
+            names[config] = _config_name(directory, episode)
+        _require_same_config(job.name, job.method, names[config], known)
+        known[job.method] = names[config]
 
-    added: list[Line] = field(default_factory=list)
-    known: int = 0
-    refused: dict[str, str] = field(default_factory=dict)
-    """Why, by the job's name."""
 
-
-def publish(directory: Path, jobs: Sequence[Job]) -> Publication:
+def publish(directory: Path, jobs: Sequence[Job]) -> dict[str, str]:
     """Adds the finished runs among the jobs to the results, but for those that do not belong there.
 
     Several processes may publish at once.
+
+    Returns:
+      Why those were refused, by the job's name.
     """
-    publication = Publication()
+    refused: dict[str, str] = {}
     directory.mkdir(parents=True, exist_ok=True)
     with _alone(directory):
         lines = {line.key: line for line in read(directory)}
         named = {line.method: line.config for line in lines.values()}
+        before = len(lines)
         for job in jobs:
             if job.kind != PLAY or not job.record.exists():
                 continue
             try:
                 line = line_of(job, directory)
-                _require_same_config(line, named)
+                _require_same_config(str(line), line.method, line.config, named)
                 _require_same_result(line, lines.get(line.key), job)
             except (UserError, FileNotFoundError) as error:
-                publication.refused[job.name] = str(error)
+                refused[job.name] = str(error)
                 continue
-            if line.key in lines:
-                publication.known += 1
-            else:
+            if line.key not in lines:
                 _write_config(directory, line.config, job)
                 named[line.method] = line.config
                 lines[line.key] = line
-                publication.added.append(line)
-        if publication.added:
+        if len(lines) > before:
             _write(directory, list(lines.values()))
-    return publication
+    return refused
 
 
-def _require_same_config(line: Line, named: dict[str, str]) -> None:
-    known = named.get(line.method, line.config)
-    if known != line.config:
+def _require_same_config(run: str, method: str, config: str, named: dict[str, str]) -> None:
+    """Refuses a run whose config is not that of the method's other lines.
+
+    Args:
+      run: for the message.
+      method, config: of the run, by name.
+      named: by method, the config of its lines.
+    """
+    known = named.get(method, config)
+    if known != config:
         raise UserError(
-            f"{line} was played with config {line.config}, and the other lines of {line.method} with {known}; "
-            "give the method another name"
+            f"{run} is of config {config}, and the other lines of {method} are of {known}; give the method another "
+            "name, or publish to another folder"
         )
 
 
@@ -199,7 +223,7 @@ def line_of(job: Job, directory: Path) -> Line:
     for name, value in expected.items():
         if played[name] != value:
             raise UserError(
-                f"{job.record} was played with {name}={played[name]}, and {_method(job)} has {value}"
+                f"{job.record} was played with {name}={played[name]}, and {job.method} has {value}"
             )
     host = durable.read_json(job.host)
     version = host.get("versions", {}).get("vaeiw_jax", "unknown")
@@ -210,33 +234,27 @@ def line_of(job: Job, directory: Path) -> Line:
     decisions: dict[str, Any] = record["decisions"]
     means: dict[str, Any] = {name: float(decisions[name]) for name in _MEANS}
     return Line(
-        method=_method(job),
+        method=job.method,
         game=job.game,
         seed=job.seed,
         **{name: record[name] for name in ("score", "actions", "emulator_frames", "stop")},
         solved=decisions["ended"].get(SOLVED, 0),
         **means,
         config=_config_name(directory, episode),
-        model=_model(episode, job),
+        model=_model(episode, str(job.record)),
         version=version,
         processor=host.get("processor", ""),
         seconds=round(float(host.get("seconds", 0.0)), 1),
     )
 
 
-def _method(job: Job) -> str:
-    """`runs/<method>/<game>/seed-<s>`."""
-    return job.name.split("/")[-3]
-
-
-def _model(episode: EpisodeConfig, job: Job) -> str:
+def _model(episode: EpisodeConfig, run: str) -> str:
+    """The digest of the model that a run is played with; empty if there is none, refused if nobody ships it."""
     if not episode.planner.search.looks_ahead or ":" not in episode.features.features:
         return ""
     digest = episode.features.features.partition(":")[2]
     if digest not in models.shipped_by_digest():
-        raise UserError(
-            f"{job.record} was played with the VAE {digest[:12]}..., which nobody ships"
-        )
+        raise UserError(f"{run} is played with the VAE {digest[:12]}..., which nobody ships")
     return digest
 
 
@@ -295,12 +313,15 @@ def jobs_again(directory: Path, lines: Sequence[Line], home: Path) -> list[Job]:
     ]
 
 
+def key_of(job: Job) -> tuple[str, str, int]:
+    """The `Line.key` of the run that a job plays."""
+    return job.method, job.game, job.seed
+
+
 def missing(directory: Path, jobs: Sequence[Job]) -> list[Job]:
     """Those of the jobs whose runs have no line yet."""
     known = {line.key for line in read(directory)}
-    return [
-        job for job in jobs if job.kind != PLAY or (_method(job), job.game, job.seed) not in known
-    ]
+    return [job for job in jobs if job.kind != PLAY or key_of(job) not in known]
 
 
 def filling(directory: Path, jobs: Sequence[Job]) -> str:
@@ -309,8 +330,8 @@ def filling(directory: Path, jobs: Sequence[Job]) -> str:
     wanted: dict[str, dict[str, list[bool]]] = {}
     for job in jobs:
         if job.kind == PLAY:
-            done = (_method(job), job.game, job.seed) in known
-            wanted.setdefault(_method(job), {}).setdefault(job.game, []).append(done)
+            done = key_of(job) in known
+            wanted.setdefault(job.method, {}).setdefault(job.game, []).append(done)
     most = max((len(seeds) for games in wanted.values() for seeds in games.values()), default=0)
     width = max(map(len, wanted), default=0)
     rows = [f"{'games with':>{width}} {''.join(f'{n:>6}' for n in range(most + 1))} seeds"]

@@ -117,16 +117,11 @@ class Scheduler:
         self.tally.done.add(name)
 
     def _fail_those_that_need_failed_jobs(self) -> None:
-        """Jobs whose needs failed; repeatedly, for others may need these."""
-        failed = self.tally.failed
-        found = True
-        while found:
-            found = False
-            for job in list(self._waiting.values()):
-                missing = next((need for need in job.needs if need in failed), None)
-                if missing is not None:
-                    self._fail(job, f"it needs {missing}, which failed")
-                    found = True
+        """Jobs whose needs failed, and in the same pass those that need these: they come later."""
+        for job in list(self._waiting.values()):
+            missing = next((need for need in job.needs if need in self.tally.failed), None)
+            if missing is not None:
+                self._fail(job, f"it needs {missing}, which failed")
 
     def _start_ready_jobs(self) -> None:
         now = time.monotonic()
@@ -154,8 +149,8 @@ class Scheduler:
             self._finish(job.name)
         elif outcome.code == BUSY:
             self._postpone(job)
-        elif outcome.code == STOPPED:
-            pass  # it has saved, and waits for the next start
+        elif outcome.code == STOPPED or (self.tally.stopped and outcome.killed):
+            pass  # it has saved what there was, and waits for the next start
         elif outcome.code == DONE:
             self._retry_or_fail(
                 job, Outcome(FAILED, f"the worker says it is done, but {job.record} is not there")

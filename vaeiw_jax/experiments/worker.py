@@ -16,7 +16,7 @@ import traceback
 
 from vaeiw_jax import durable
 from vaeiw_jax.durable import DamagedFileError
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, describe
 from vaeiw_jax.experiments import core_locks
 from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.progress import Interrupted, Progress, Tell
@@ -144,7 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
     except UserError as error:
         print(f"error: {error}")
     except OSError as error:
-        print(f"error: {error.filename}: {error.strerror or error}")
+        traceback.print_exc(file=sys.stdout)
+        print(f"error: {describe(error)}")
     except Exception as error:
         traceback.print_exc(file=sys.stdout)
         print(f"error: {type(error).__name__}: {error}")
