@@ -22,6 +22,36 @@ def test_a_search_that_does_not_say_why_it_ended_is_refused_in_a_sentence():
         player.decide()
 
 
+def test_a_search_that_leaves_what_it_asked_for_is_refused_in_a_sentence():
+    def hasty(search):
+        search.ask(0, 0)
+        search.ask(0, 1)
+        search.receive()
+        return "nodes"
+
+    player = planner(Corridor(12), NODES, start=0, search=hasty)
+    with pytest.raises(UserError, match=r"receives all it asked for .* left 1 in flight"):
+        player.decide()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([0], "not list"),
+        (np.array([]), "not an array of float64"),
+        (np.array([True, False]), "np.flatnonzero.* not an array of bool"),
+        (np.array([[0, 1]]), "flat NumPy array"),
+        (np.array([0, 12]), "below num_features=12, and these go from 0 to 12"),
+        (np.array([-1, 3]), "these go from -1 to 3"),
+    ],
+)
+def test_what_cannot_be_atoms_is_refused_in_a_sentence(given, sentence):
+    world = Corridor(12)
+    world.atoms = lambda room, previous: given
+    with pytest.raises(UserError, match=sentence):
+        planner(world, NODES, start=0).decide()
+
+
 def test_acting_keeps_the_chosen_branch_with_its_snapshots():
     player = planner(Corridor(12), NODES, start=0)
     player.decide()

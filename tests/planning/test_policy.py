@@ -122,12 +122,17 @@ def test_values_stand_in_at_leaves_that_are_open_and_nowhere_else(world, seed, b
     )
     playing = planner(world, config, world.start, seed, lives=3, policy=policy)
 
+    def settled(node):
+        tree = playing.tree
+        above = node != ROOT and settled(int(tree.parent[node]))
+        return above or tree.terminal[node] or tree.solved[node]
+
     def worth(node):
         tree = playing.tree
         children = [child for child in tree.children[node].tolist() if child != NO_NODE]
         if children:
             beyond = max(map(worth, children))
-        elif tree.terminal[node] or tree.solved[node]:
+        elif settled(node):
             beyond = 0.0
         else:
             parent = tree.snapshots[tree.parent[node]]

@@ -51,6 +51,22 @@ def test_the_calls_end_a_game_with_the_decision_that_spends_them():
     assert sum(before) < 30 <= sum(before) + last == episode.calls
 
 
+def test_a_step_that_was_played_untried_is_a_call_too(monkeypatch):
+    config = EpisodeConfig.of(
+        "Breakout", features="ram", budget_nodes=2, max_actions=8, untried_as_zero=True
+    )
+    episode = RememberingEpisode(config, 3, calls_limit=ENDLESS)
+    steps = []
+    ask = type(episode.planner.world).ask
+    monkeypatch.setattr(
+        type(episode.planner.world), "ask", lambda *given: steps.append(given) or ask(*given)
+    )
+    played(episode)
+    new_nodes = sum(entry.new_nodes for entry in episode.statistics)
+    blind = sum(entry.random_action for entry in episode.statistics)
+    assert len(steps) == episode.calls > new_nodes + blind
+
+
 def test_a_game_stopped_and_resumed_remembers_what_it_would_have(remembering, tmp_path):
     make = functools.partial(RememberingEpisode, calls_limit=ENDLESS)
     told = []

@@ -164,3 +164,14 @@ def test_a_decision_with_one_action_teaches_nothing():
     assert weights[1:3, 1].min() > 0 > weights[1:3, 2].max()
     assert not weights[:, 0].any()  # of the action that was not tried
     assert not weights[3:].any()  # of atoms that were not true
+
+
+def test_a_decision_whose_actions_are_all_ruled_out_teaches_nothing():
+    config = PolicyConfig(policy_share=0.5, policy_batch_size=1, policy_replay=4)
+    learner = PolicyLearner(config, 10, ACTIONS, np.random.default_rng(0))
+    atoms = np.array([1, 4], np.int32)
+    learner.learn(atoms, np.full(ACTIONS, -np.inf))
+    learner.learn(atoms, np.array([-np.inf, 2.0, np.nan, np.nan]))
+    assert np.isnan(learner.losses[0])
+    assert np.isfinite(learner.losses[1])
+    assert all(np.isfinite(array).all() for array in learner.policy.parameters.values())

@@ -14,7 +14,6 @@ from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FEATURE_SETS, vae
 from vaeiw_jax.planning import SEARCHES, Decision
 from vaeiw_jax.planning.novelty import NO_KEY
-from vaeiw_jax.planning.returns import returns
 from vaeiw_jax.planning.tree import NO_NODE, ROOT, Tree
 from vaeiw_jax.playing.episodes import Episode, EpisodeConfig
 from vaeiw_jax.playing.runs import Run
@@ -37,14 +36,6 @@ class Replanned:
     recorded_action: int
     same_tree: bool  # as in the recorded run, or planned anew from its state
     why_fresh: str  # empty if it is the same
-
-    @property
-    def returns(self) -> np.ndarray:
-        """float64[size]"""
-        planner = self.config.planner
-        return returns(
-            self.tree, planner.discount, planner.rules.untried_as_zero, planner.leaf_alpha
-        )
 
     @property
     def kept(self) -> np.ndarray:
@@ -76,7 +67,7 @@ class Replanned:
 
     def best_path(self) -> list[int]:
         """The nodes below the root that the chosen action's value comes from."""
-        tree, value = self.tree, self.returns
+        tree, value = self.tree, self.decision.returns
         path: list[int] = []
         node = int(tree.children[ROOT, self.decision.action])
         while node != NO_NODE:
@@ -108,6 +99,11 @@ def replan(
     """
     recorded = recorded_decisions(run)
     config = _with_model(played_config(run), model, run)
+    if config.policy.policy is not None:
+        raise UserError(
+            f"{run.record} was played with a policy from another run, which it names by digest alone: its decisions "
+            "cannot be planned again"
+        )
     number = _chosen(number, recorded, run)
     why_fresh = ""
     if fresh:

@@ -202,5 +202,24 @@ class Novelty:
         return self._tables[key]
 
     def counting(self, atoms: np.ndarray) -> np.ndarray:
-        """Those of the atoms that count by the notion in use."""
+        """Those of the atoms that count by the notion in use. What cannot be atoms is refused."""
+        self._check(atoms)
         return atoms[atoms < self.notions[self.level].limit] if len(self.notions) > 1 else atoms
+
+    def _check(self, atoms: np.ndarray) -> None:
+        if not isinstance(atoms, np.ndarray) or atoms.ndim != 1 or atoms.dtype.kind not in "iu":
+            found = (
+                f"an array of {atoms.dtype}"
+                if isinstance(atoms, np.ndarray)
+                else type(atoms).__name__
+            )
+            raise UserError(
+                f"atoms are a flat NumPy array of whole numbers, int32[n] as np.flatnonzero(mask) gives, not {found}"
+            )
+        # Of several notions each leaves out what it does not count.
+        limit = self.notions[0].limit if len(self.notions) == 1 else math.inf
+        if len(atoms) and not (atoms.min() >= 0 and atoms.max() < limit):
+            raise UserError(
+                f"atoms are numbered from 0 and below num_features={limit:,}, and these go from {atoms.min():,} to "
+                f"{atoms.max():,}"
+            )

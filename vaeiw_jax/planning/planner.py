@@ -28,6 +28,8 @@ class Decision:
     action: int
     values: np.ndarray
     """float64[num_actions], the returns the actions promise; NaN where one was not tried, unless that counts as 0."""
+    returns: np.ndarray
+    """float64[nodes], of all nodes of the tree as it is before it is acted on."""
     statistics: Statistics
 
 
@@ -115,12 +117,16 @@ class Planner:
             raise UserError(
                 f"a search returns why it ended, one of {', '.join(ENDINGS)}, not {ended!r}"
             )
+        if search.in_flight:
+            raise UserError(
+                f"a search receives all it asked for before it returns, and this one left {search.in_flight} in flight"
+            )
         config, tree, untried_as_zero = self.config, self.tree, self.config.rules.untried_as_zero
         value = returns(search.valued_tree(), config.discount, untried_as_zero, config.leaf_alpha)
         values = values_below(tree, ROOT, value, untried_as_zero)
         self._chosen = self._branch or best_branch(tree, value, config, self._rng)
         blindly = not self._branch and bool(np.isnan(values).all())
-        return Decision(self._chosen[0], values, search.statistics(ended, blindly))
+        return Decision(self._chosen[0], values, value, search.statistics(ended, blindly))
 
     def act(self, action: int) -> Transition:
         """Takes the action: its child becomes the root, with the branch below it or, without caching, alone."""

@@ -69,12 +69,15 @@ class PolicyChoice:
 def with_leaf_values(tree: Tree, policy: Policy, atoms_of: AtomsOf, discount: float) -> Tree:
     """The tree with the policy's discounted value added where the budget ended, for backing up alone.
 
-    That is at every leaf that is neither terminal nor solved: nothing is known of what lies beyond it, not even that
-    nothing is new there.
+    That is at every leaf that is neither terminal nor solved, nor below a node that is: nothing is known of what lies
+    beyond it, not even that nothing is new there.
     """
     size = tree.size
     leaf = (tree.children[:size] == NO_NODE).all(axis=1)
-    open_leaves = np.flatnonzero(leaf & ~tree.solved[:size] & ~tree.terminal[:size])
+    settled = tree.solved[:size] | tree.terminal[:size]
+    for node in range(1, size):  # parents stand before their children
+        settled[node] |= settled[tree.parent[node]]
+    open_leaves = np.flatnonzero(leaf & ~settled)
     valued = copy.copy(tree)
     valued.utility = tree.utility.copy()
     for node in open_leaves.tolist():

@@ -13,7 +13,8 @@ def rollout_iw(search: Search) -> str:
     Actions are chosen uniformly, or by what rollouts returned that ended before (`bandits`).
 
     With several rollouts in flight, each walks on alone until it must ask where an untried action leads. The answers
-    are taken in the order of the questions, however long each took, so that timing decides nothing.
+    are taken in the order of the questions, however long each took, so that timing decides nothing. A rollout in flight
+    may go on below a node further up that was pruned meanwhile: a few nodes in a thousand.
 
     Where there are wider notions of novelty, a root that is solved before the budget is spent is searched on with the
     next of them.
@@ -35,7 +36,7 @@ def rollout_iw(search: Search) -> str:
 def _walk(search: Search, node: int) -> bool:
     """Follows open actions down to one not yet tried, and asks where it leads.
 
-    The rollout ends before where a node met again is no longer novel.
+    The rollout ends sooner at a node met again that is no longer novel.
 
     Returns:
       False if it could not go on for now, other rollouts being on every open way.

@@ -150,7 +150,8 @@ class Search:
         """Adds the child asked for longest, and notes its atoms at `depth`, or else at its own.
 
         Returns:
-          The child, and whether it makes some key true that was not yet seen at that depth or above.
+          The child, and whether it makes some key true that was not yet seen at that depth or above; of one that
+          repeats its parent's atoms, whether it may be continued.
         """
         tree, config, rules = self.tree, self.config, self.config.rules
         parent, action = self._asked.popleft()
@@ -218,7 +219,8 @@ class Search:
         """Goes on with the next larger notion of novelty; returns whether there is one.
 
         The tree is kept, and its labels are forgotten. The nodes of this decision are noted again in their order: those
-        that are not new by the larger notion either stay solved.
+        that are not new by the next notion are solved. Notions of width 1 include those before them; pairs do not, of
+        which changes of bits are no part.
         """
         tree = self.tree
         if not self.novelty.can_widen:

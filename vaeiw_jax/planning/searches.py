@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vaeiw_jax.planning.search import Search
 
 SearchFunction = Callable[["Search"], str]
-"""Grows `search.tree` from its root, and returns why it ended: one of `search.ENDINGS`."""
+"""Grows `search.tree` from its root, receives all it asked for, and returns why it ended: one of `search.ENDINGS`."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,17 @@ class SearchEntry:
     function: SearchFunction | str
     """Or its name, `package.module:function`: the module is imported when it is first needed."""
     looks_ahead: bool = True
-    """Whether it generates nodes; if not, it needs no features and no budget."""
+    """Whether it generates nodes; if not, features and budget change nothing."""
     labels_solved: bool = True
     """Whether it labels nodes as solved where it does not go on."""
 
     def load(self) -> SearchFunction:
-        return load_object(self.function) if isinstance(self.function, str) else self.function
+        if not isinstance(self.function, str):
+            return self.function
+        function: SearchFunction = load_object(self.function)
+        if not callable(function):
+            raise UserError(f"{self.function} is not a function; a planner is one of a Search")
+        return function
 
 
 SEARCHES: dict[str, SearchEntry] = {

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax import durable
-from vaeiw_jax.planning import Decision, Statistics
+from vaeiw_jax.planning import Decision
+from vaeiw_jax.planning.tree import NO_NODE, ROOT
 from vaeiw_jax.playing.episodes import Episode
 from vaeiw_jax.progress import Progress
 
 SPENT = "simulator_calls"
 """Why an episode ends that has made all the simulator calls it may."""
+
+_CALLS = "generated_calls"
+"""Simulator calls so far: new nodes and, where the tree did not hold the step that was played, that step."""
 
 _DIGEST_BYTES = 16
 
@@ -96,8 +100,9 @@ class RememberingEpisode(Episode):
         snapshots = self.planner.tree.snapshots
         for snapshot in snapshots[len(snapshots) - statistics.new_nodes :]:
             self.generated.add(snapshot.screen)
+        known = self.planner.tree.children[ROOT, decision.action] != NO_NODE
+        self.calls += statistics.new_nodes + (not known)
         super().act(decision)
-        self.calls += _calls(statistics)
 
     @property
     def stop(self) -> str | None:
@@ -112,14 +117,11 @@ class RememberingEpisode(Episode):
         return super().record() | counts
 
     def decisions(self) -> dict[str, np.ndarray]:
-        return super().decisions() | self.generated.to_arrays()
+        calls = {_CALLS: np.array(self.calls)}
+        return super().decisions() | calls | self.generated.to_arrays()
 
     def resume(self, saved: dict[str, np.ndarray]) -> None:
         super().resume(saved)
-        self.generated = GeneratedScreens.from_arrays(durable.part(saved, "decisions"))
-        self.calls = sum(map(_calls, self.statistics))
-
-
-def _calls(statistics: Statistics) -> int:
-    """Simulator calls of a decision: its new nodes and, where the tree did not hold the step played, that step."""
-    return statistics.new_nodes + statistics.random_action
+        decisions = durable.part(saved, "decisions")
+        self.generated = GeneratedScreens.from_arrays(decisions)
+        self.calls = int(decisions[_CALLS])

@@ -55,15 +55,18 @@ class PolicyLearner:
             self._state = self._initial_state()
 
     def learn(self, atoms: np.ndarray, values: np.ndarray) -> None:
-        """Learns from a decision, where it has something to teach: that is if two actions were tried.
+        """Learns from a decision, where it has something to teach.
+
+        That is if two actions were tried, and not all of them are ruled out.
 
         Args:
           atoms: int32[n], true at the root.
-          values: float64[num_actions], the returns of its actions; NaN where one was not tried.
+          values: float64[num_actions], the returns of its actions; NaN where one was not tried, minus infinity where it
+            is ruled out.
         """
         config, tried = self._config, ~np.isnan(values)
         loss = np.nan
-        if config.policy_learns and tried.sum() > 1:
+        if config.policy_learns and tried.sum() > 1 and np.isfinite(values[tried].max()):
             rows = rows_of(atoms, self.policy.num_features)
             probabilities = target(values, config.policy_target, config.policy_temperature)
             best = float(symlog(values[tried].max()))

@@ -53,7 +53,7 @@ def _nodes(replanned: Replanned) -> dict[str, Any]:
     tree = replanned.tree
     screens, screen_of = _screens(replanned)
     kinds, faded = tree_drawing.kinds(replanned), tree_drawing.is_faded(replanned)
-    returns = replanned.returns
+    returns = replanned.decision.returns
     nodes = []
     for node in range(tree.size):
         facts = [("node", KINDS[kinds[node]].label.partition(",")[0])]
