@@ -125,13 +125,15 @@ def main() -> int | None:
         return None
     config = command.read_flags(EvaluationConfig)
     if _STATUS.value and results is not None:
-        print(results_table.filling(results, expansion.expand(config, workdir)))
+        all_jobs = expansion.expand(config, workdir)
+        results_table.require_publishable(results, all_jobs)
+        print(results_table.filling(results, all_jobs))
         return None
     store = Path(_STORE.value) if _STORE.value else None
     all_jobs = expansion.expand(config, workdir, store)
     if results:
-        all_jobs = results_table.missing(results, all_jobs)
         results_table.require_publishable(results, all_jobs)
+        all_jobs = results_table.missing(results, all_jobs)
     if _CPUS.value < 1:
         raise UserError(f"--cpus_per_job must be at least 1, not {_CPUS.value}")
     if _RETRIES.value < 0:

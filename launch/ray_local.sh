@@ -17,6 +17,9 @@ if ! "$python" -c 'import ray' 2>/dev/null; then
   exit 1
 fi
 
+# Where there is a ~/.ray/auth_token the first node would ask for it, and the others would not send it.
+export RAY_AUTH_MODE="${RAY_AUTH_MODE:-disabled}"
+
 pids=()
 # The groups of our own processes: `ray stop` would end everybody's.
 finish() {

@@ -1,5 +1,6 @@
 import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -90,3 +91,13 @@ def test_a_seal_does_not_depend_on_the_order_and_a_files_digest_is_what_it_is(tm
     assert durable.seal({"a": 1}) == hashlib.sha256(b'{"a": 1}').hexdigest()
     (tmp_path / "file").write_bytes(b"abc")
     assert durable.file_digest(tmp_path / "file") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_writers_of_one_file_that_have_the_same_process_number_leave_one_whole(tmp_path):
+    """As on machines that share a directory; threads have one number, too."""
+    path, contents = tmp_path / "file", [bytes([i]) * 100_000 for i in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(20):
+            list(threads.map(lambda data: durable.write_bytes(path, data), contents))
+            assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]

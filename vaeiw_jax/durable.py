@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +32,8 @@ class DamagedFileError(UserError):
 def write_bytes(path: Path, data: bytes) -> None:
     """Replaces the file at `path` by `data`; if that fails, the old file stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Processes on several machines that share the directory may have the same number.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with errors_naming(path):
         try:
             with temporary.open("wb") as file:

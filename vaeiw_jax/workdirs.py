@@ -9,6 +9,9 @@ from typing import Any
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
 
+CONFIG = "config.json"
+"""In a work directory: whose it is."""
+
 
 class BusyError(UserError):
     """Another process is doing the same."""
@@ -22,24 +25,47 @@ def claim(
 ) -> None:
     """Marks a work directory as that of these settings, or refuses one that is another's.
 
+    Of several processes at once, the first decides whose it is.
+
     Args:
       workdir: the directory.
       mine: the settings.
       defaults: what settings were that the directory does not name because they are younger.
       may_differ: settings that make it nobody else's; the directory of an older version may name them.
     """
-    path = workdir / "config.json"
-    if not path.exists():
-        durable.write_json(path, mine)
-        return
+    if not (workdir / CONFIG).exists():
+        with in_turn(workdir / ".claim"):
+            if not (workdir / CONFIG).exists():
+                durable.write_json(workdir / CONFIG, mine)
+                return
+    require_same(workdir, mine, defaults, may_differ)
+
+
+def require_same(
+    workdir: Path,
+    mine: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    may_differ: Collection[str] = (),
+) -> None:
+    """Refuses a work directory that is of other settings; the arguments are those of `claim`."""
+    path = workdir / CONFIG
     theirs = {name: value for name, value in (defaults or {}).items() if name in mine}
     theirs |= durable.read_json(path)
-    for name in mine | theirs:
+    for name in {**mine, **theirs}:
         if name not in may_differ and mine.get(name) != theirs.get(name):
             raise UserError(
                 f"{workdir} holds results with {name}={theirs.get(name)}, as its {path.name} says, and this run has "
                 f"{name}={mine.get(name)}; choose another --workdir"
             )
+
+
+@contextlib.contextmanager
+def in_turn(lock: Path) -> Iterator[None]:
+    """Waits until no other process holds the lock file, and holds it."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager

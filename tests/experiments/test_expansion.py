@@ -183,6 +183,27 @@ def test_shipped_vaes_need_neither_frames_nor_training():
     assert numbers("main", vae="shipped") == (0, 0, 1650)
 
 
+def test_random_play_needs_no_vae():
+    jobs = expand(EvaluationConfig("custom", "Pong", planner="random"), HERE)
+    assert {job.kind for job in jobs} == {PLAY}
+
+
+def test_learning_online_by_nodes_plays_one_rollout_after_another_on_any_number_of_cores():
+    jobs = expand(EvaluationConfig("olive", "Pong", methods="olive_online", runs=1), HERE)
+    (learning,) = (job.config for job in jobs if job.kind == ONLINE)
+    planner = learning.play.episode.planner
+    assert (planner.budget_nodes, planner.budget_seconds) == (100, None)
+    assert planner.rollouts_in_flight == 1
+
+
+def test_a_directory_is_found_from_any_other(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for given, expected in [("vae:mine", f"vae:{tmp_path / 'mine'}"), ("vae:Pong", "vae:Pong")]:
+        (job, *_) = expand(EvaluationConfig("custom", "Pong", features=given), HERE)
+        assert job.config.episode.features.features == expected
+
+
 def test_methods_with_equal_nodes_have_as_many_as_their_names_say():
     jobs = expand(EvaluationConfig("equal_nodes", games="Pong", runs=1, budget_nodes="60"), HERE)
     planners = {job.method: job.config.episode.planner for job in jobs if job.kind == PLAY}
@@ -276,8 +297,23 @@ def test_a_job_comes_back_from_json_as_it_was():
             {"experiment": "custom", "features": "vae:a/vaes/1,vae:b/vaes/1"},
             "vae:a/vaes/1 and vae:b/vaes/1 would both be recorded as rollout_iw_vae_1_0.5_seconds_ra",
         ),
-        ({"experiment": "custom", "features": "ram,ram"}, "is named twice; name each once"),
-        ({"experiment": "custom", "budget_nodes": "5,5"}, "is named twice; name each once"),
+        (
+            {"experiment": "custom", "features": "ram,ram"},
+            "--features has ram twice; name each once",
+        ),
+        (
+            {"experiment": "custom", "budget_nodes": "5,5"},
+            "--budget_nodes has 5 twice; name each once",
+        ),
+        ({"experiment": "budget_curve", "budget_nodes": "5,5"}, "--budget_nodes has 5 twice"),
+        ({"experiment": "random,random"}, "--experiment has random twice"),
+        ({"experiment": "table", "games": "Pong,ms_pacman,MsPacman"}, "--games has MsPacman twice"),
+        ({"experiment": "continuous", "protocol": "published"}, "noise needs Bernoulli latents"),
+        ({"experiment": "main", "num_screens": 60}, "57 frames .* fewer than a batch of 64"),
+        (
+            {"experiment": "custom", "width": 2, "literals": "either", "changes": True},
+            "at most 10,000 features",
+        ),
         ({"experiment": ""}, "--experiment= names nothing"),
         ({"experiment": "table", "games": ""}, "--games= names nothing"),
         ({"experiment": "custom", "games": ","}, "--games=, names nothing"),

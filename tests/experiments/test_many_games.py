@@ -60,3 +60,9 @@ def test_a_disk_that_fills_is_said_for_each_game_and_what_was_collected_is_kept(
     again = launch("collect", *flags)
     assert again.returncode == 0, again.stderr
     assert [screen_store.count(tmp_path / game) for game in games.split(",")] == [60] * 4
+    other = launch("collect", *flags, "--seed=7")
+    assert other.returncode == 1
+    assert (
+        "holds results with seed=0, as its config.json says, and this run has seed=7"
+        in other.stderr
+    )

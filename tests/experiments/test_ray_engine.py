@@ -89,6 +89,9 @@ def test_records_are_those_of_the_local_engine_whatever_is_killed(undisturbed, t
     assert not running(workdir)
     assert evaluate(workdir, *TINY) == undisturbed  # the other engine finds nothing left to do
 
+    process = start(tmp_path / "large", *TINY, *cluster.flags, "--cpus_per_job=2")
+    assert "the largest machine of the cluster has 1" in finish(process, code=1)
+
 
 @pytest.mark.parametrize(
     ("address", "cpus", "sentence"),

@@ -289,6 +289,13 @@ def test_an_evaluation_publishes_as_it_goes_and_goes_on_without_its_work_directo
     assert "8 runs in" in second.stdout
     status = launch("evaluate", *flags, "--status", f"--workdir={tmp_path / 'two'}")
     assert "4 of 4 runs" in status.stdout
+    for more in (
+        (),
+        ("--status",),
+    ):  # another config is no less another one where all lines are there
+        other = launch("evaluate", *flags, *more, "--max_actions=9", f"--workdir={tmp_path / 'x'}")
+        assert other.returncode == 1
+        assert f"and the other lines of {RAM} are of" in other.stderr
 
 
 def test_the_best_run_of_each_method_in_a_game_is_played_again_filmed_and_shown(

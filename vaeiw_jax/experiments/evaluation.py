@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vaeiw_jax import atari, configs, durable
+from vaeiw_jax import atari, configs, durable, workdirs
 from vaeiw_jax.configs import same_as
 from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import catalogue, online_config
 from vaeiw_jax.experiments.catalogue import Experiment
 from vaeiw_jax.experiments.methods import DISCRETE, ROLLOUT_IW_RA, Method
 from vaeiw_jax.experiments.online_config import OnlineConfig
+from vaeiw_jax.experiments.pipeline import check_features, require_a_batch
 from vaeiw_jax.features import FeaturesConfig, lookup
 from vaeiw_jax.features.config import LITERALS, TRUE, USUAL
 from vaeiw_jax.planning import SEARCHES, PlannerConfig
@@ -138,8 +139,13 @@ class EvaluationConfig:
     def __post_init__(self) -> None:
         for name in _LISTS:
             given = getattr(self, name)
-            if given is not None and not _split(given):
+            named = _split(given)
+            if given is not None and not named:
                 raise UserError(f"--{name}={given} names nothing; name something, or leave it out")
+            if name == "games":
+                named = self.game_list() or []
+            if twice := next((part for part in named if named.count(part) > 1), None):
+                raise UserError(f"--{name} has {twice} twice; name each once")
         if self.runs is not None and self.runs < 1:
             raise UserError(f"runs must be at least 1, not {self.runs}")
         if self.seed < 0:
@@ -160,16 +166,25 @@ class EvaluationConfig:
             if name != catalogue.CUSTOM:
                 catalogue.named(name)
             self._check_budgets(name)
-        self.game_list()
         self._check_atoms()
         for experiment in self.experiments():
             if experiment.name == catalogue.CUSTOM:
                 for method in experiment.methods:
                     self.episode(method, experiment.games[0])
-            for model in (method.vae for method in experiment.methods):
-                if model is not None:
-                    self.collecting(experiment.games[0])
-                    self.training(model, screens="")
+            for method in experiment.methods:
+                self._check_learning(method, experiment.games[0])
+
+    def _check_learning(self, method: Method, game: str) -> None:
+        """What a method's training, or its games after that, would refuse hours later."""
+        if method.vae is None or self.vae == "shipped":
+            return
+        check_features(method.vae, self.episode(method, game))
+        if method.online:
+            self.learning_online(method, game)
+            return
+        learning = dict(method.learning)
+        training = self.training(method.vae, screens="", learning=learning)
+        require_a_batch(training, self.collecting(game, learning).num_screens)
 
     def _check_budgets(self, name: str) -> None:
         several = len(self.nodes) > 1 or len(self.seconds) > 1
@@ -307,6 +322,8 @@ class EvaluationConfig:
         learned = entry.takes_directory or entry.needs_directory
         directory = features.partition(":")[2] if learned else ""
         model = Path(directory).absolute().name if directory else ""
+        if model and Path(directory).exists():  # else it is the name of a shipped model
+            features = f"{entry.name}:{Path(directory).absolute()}"
         which = f"{entry.name}_{model}" if model else features.replace(":", "_")
         atoms = self._atom_settings(literals) if entry.takes_directory else {}
         words = [_word(name, value) for name, value in atoms.items()]
@@ -320,10 +337,12 @@ class EvaluationConfig:
             kind: amount,
             **atoms,
         }
-        vae = DISCRETE if entry.takes_directory and not model else None
+        learns = entry.takes_directory and not model and SEARCHES[planner].looks_ahead
         title_of_features = " ".join([entry.title, *([model] if model else []), *words])
         title = f"{SEARCHES[planner].title} {title_of_features}, {amount:g} {kind.removeprefix('budget_')}"
-        return Method(name, title, tuple(sorted(settings.items())), vae)
+        return Method(
+            name, title, tuple(sorted(settings.items())), vae=DISCRETE if learns else None
+        )
 
     def _atom_settings(self, literals: str) -> dict[str, Any]:
         """Those that differ from the paper's."""
@@ -388,10 +407,6 @@ def _require_names_of_their_own(methods: Sequence[Method]) -> None:
                 f"{before} and {features} would both be recorded as {method.name}, which has the last part of the "
                 "directory alone; give one of them another name (a link will do)"
             )
-    if len(seen) < len(methods):
-        raise UserError(
-            "a feature set, planner, kind of literals or budget is named twice; name each once"
-        )
 
 
 def _split(text: str | None) -> list[str]:
@@ -420,7 +435,11 @@ _MAY_CHANGE = ("games", "methods", "runs")  # an evaluation may grow
 
 def claim(config: EvaluationConfig, workdir: Path, store: Path | None = None) -> None:
     """Marks the work directory as that of this evaluation, or refuses one that is another's."""
-    store = store.absolute() if store else None
+    with workdirs.in_turn(workdir / ".claim"):
+        _claim(config, workdir, store.absolute() if store else None)
+
+
+def _claim(config: EvaluationConfig, workdir: Path, store: Path | None) -> None:
     path = workdir / FILE
     if path.exists():
         saved, saved_store = of_workdir(workdir)

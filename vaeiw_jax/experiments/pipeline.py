@@ -65,18 +65,18 @@ class PipelineConfig:
         for name in ("iterations", "runs"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        self._check_training()
+        require_a_batch(self.train, self.collect.num_screens)
         check_features(self.train.model, self.play.episode)
-
-    def _check_training(self) -> None:
-        (training,), _ = sampling.split(
-            [self.collect.num_screens], self.train.validation_share, self.train.seed
-        )
-        self.train.steps_per_epoch(len(training))
 
     @property
     def game(self) -> str:
         return self.play.episode.atari.game
+
+
+def require_a_batch(train: TrainConfig, num_screens: int) -> None:
+    """Refuses to collect fewer screens than a batch has, those for validation aside."""
+    (training,), _ = sampling.split([num_screens], train.validation_share, train.seed)
+    train.steps_per_epoch(len(training))
 
 
 def check_features(model: ModelConfig, episode: EpisodeConfig) -> None:

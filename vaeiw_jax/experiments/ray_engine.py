@@ -42,6 +42,7 @@ class RayEngine:
         self._workdir = workdir.absolute()
         self._running: dict[Any, Job] = {}
         self._connect(address)
+        self._require_a_machine_with(cpus_per_job)
         self._task = self._ray.remote(max_retries=0, scheduling_strategy="SPREAD")(attempt)
 
     def _connect(self, address: str) -> None:
@@ -55,9 +56,18 @@ class RayEngine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = str(error).strip().splitlines()[0]
             raise UserError(
-                f"there is no Ray cluster at {address!r} ({reason}); start one with `ray start --head`, "
-                "or use --engine=local"
+                f"there is no Ray cluster at {address!r} ({reason}); start one with `ray start --head`, or use "
+                "--engine=local; if it was started where there is a ~/.ray/auth_token, set RAY_AUTH_MODE=token"
             ) from error
+
+    def _require_a_machine_with(self, cpus: int) -> None:
+        """Ray itself would wait for one without a word."""
+        known = [node["Resources"].get("CPU", 0) for node in self._ray.nodes() if node["Alive"]]
+        if max(known, default=0) < cpus:
+            raise UserError(
+                f"--cpus_per_job={cpus}, and the largest machine of the cluster has {max(known, default=0):g}; take "
+                "fewer, or start again once a larger one has joined"
+            )
 
     def room(self) -> int:
         """Twice what the cluster can run, so that machines that join find work."""
@@ -83,7 +93,8 @@ class RayEngine:
         except errors.TaskCancelledError:
             return Outcome(STOPPED)
         except errors.RayTaskError as error:
-            return Outcome(FAILED, str(error.cause).splitlines()[0])
+            cause = error.cause
+            return Outcome(FAILED, next(iter(str(cause).splitlines()), type(cause).__name__))
         except errors.RayError as error:  # the worker, its node or the network
             return Outcome(FAILED, f"its machine was lost ({type(error).__name__})", counts=False)
 

@@ -60,7 +60,9 @@ def collect(
     """Collects screens into the store `workdir`, from where an earlier process left off.
 
     Args:
-      config: how to play, and what to keep. A store may grow: another `num_screens` is no other config.
+      config: how to play, and what to keep. A store may grow: another `num_screens` is no other config. What its last
+        decision gave beyond the number is left out for good, so that a store that grew may hold others than one made
+        at once.
       workdir: the screen store.
       interrupted: asked after every decision.
       tell: called after every decision.
@@ -69,11 +71,7 @@ def collect(
       The record, which is not made again if it is there; None if interrupted and saved.
     """
     with workdirs.alone_in(workdir):
-        identity = configs.settings(
-            dataclasses.replace(config, episode=config.episode.identified())
-        )
-        del identity["num_screens"], identity["emulators"]
-        workdirs.claim(workdir, identity, configs.defaults(CollectConfig))
+        workdirs.claim(workdir, _identity(config), configs.defaults(CollectConfig))
         record = finished(config, workdir)
         if record is not None:
             return record
@@ -90,15 +88,27 @@ def collect(
 
 
 def finished(config: CollectConfig, workdir: Path) -> dict[str, Any] | None:
-    """The record of the collection, if it has as many screens as the config asks for."""
+    """The record of the collection, if it has as many screens as the config asks for; another config's is refused."""
     path = workdir / records.COLLECTION
     record = records.read(path)
     if record is None:
         return None
+    workdirs.require_same(workdir, _identity(config), configs.defaults(CollectConfig))
     screens = record.get("screens")
     if not isinstance(screens, int):
         raise durable.DamagedFileError(path, f"it has {screens!r} screens")
     return record if screens >= config.num_screens else None
+
+
+def _identity(config: CollectConfig) -> dict[str, Any]:
+    """What tells collections apart; a VAE is named by its digest."""
+    identity = _named_by_digest(config)
+    del identity["num_screens"], identity["emulators"]
+    return identity
+
+
+def _named_by_digest(config: CollectConfig) -> dict[str, Any]:
+    return configs.settings(dataclasses.replace(config, episode=config.episode.identified()))
 
 
 class Collector:
@@ -229,7 +239,7 @@ class Collector:
 
     def record(self) -> dict[str, Any]:
         """What was collected, and how."""
-        settings = configs.settings(self.config)
+        settings = _named_by_digest(self.config)
         del settings["seed"], settings["emulators"]
         return {
             "game": self.config.episode.atari.game,

@@ -71,7 +71,7 @@ def complete(
     if "features" not in PROTOCOLS.get(protocol, {}):
         chosen.setdefault("features", configs.default(config_class, "features"))
     completed = settings(protocol, chosen)
-    if given.get("budget_nodes") is not None and "budget_seconds" not in given:
+    if given.get("budget_nodes") is not None and given.get("budget_seconds") is None:
         completed["budget_seconds"] = None
     else:  # the clock decides what is found in any case, so all cores may help
         completed["rollouts_in_flight"] = default_rollouts_in_flight(usable_cores())
