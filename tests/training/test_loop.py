@@ -19,7 +19,7 @@ from tests.random_play import random_screens
 from vaeiw_jax import frames
 from vaeiw_jax.errors import UserError
 from vaeiw_jax.features import FeaturesConfig, Setting, create
-from vaeiw_jax.models import save_model
+from vaeiw_jax.models import model_digest, save_model
 from vaeiw_jax.playing import screen_store
 from vaeiw_jax.playing.screen_store import ScreenSet
 from vaeiw_jax.training import loop, metrics
@@ -281,6 +281,42 @@ def test_a_finished_training_needs_neither_its_screens_nor_the_model_it_started_
     screen_store.append(other, "breakout", random_screens("breakout", 3))
     with pytest.raises(UserError, match="the run is of 'pong'"):
         loop.train(dataclasses.replace(config, screens=str(other)), moved)
+    # Nor of those that lie now where its own were.
+    other.rename(config.screens)
+    with pytest.raises(UserError, match="the run is of 'pong'"):
+        loop.train(config, moved)
+
+
+def test_a_run_that_is_refused_more_epochs_keeps_its_record(tmp_path: Path) -> None:
+    config, workdir = short_run(tmp_path, epochs=1), tmp_path / "run"
+    record = loop.train(config, workdir)
+    (checkpoint,) = (workdir / "checkpoints").glob("[0-9]*")
+    (checkpoint / "about" / "metadata").write_text("{")
+    with pytest.raises(UserError, match="is damaged"):
+        loop.train(dataclasses.replace(config, epochs=2), workdir)
+    assert loop.finished(config, workdir) == record
+
+
+def test_the_record_tells_of_the_model_there_is_when_the_best_checkpoint_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = iter([1000.0, 2000.0, 3000.0])
+    validate = Trainer.validate
+
+    def with_losses(self: Trainer, state: steps.TrainState) -> Any:
+        validation = validate(self, state)
+        validation.metrics["loss"] = next(losses)
+        return validation
+
+    monkeypatch.setattr(Trainer, "validate", with_losses)
+    config, workdir = short_run(tmp_path, epochs=3), tmp_path / "run"
+    done = iter([False, True])
+    assert loop.train(config, workdir, interrupted=lambda: next(done)) is None
+    shutil.rmtree(workdir / "checkpoints" / "1")
+    record = loop.train(config, workdir)
+    assert record is not None
+    assert record["validation"]["step"] == 2
+    assert record["validation"]["loss"] == 2000.0
 
 
 def test_a_run_goes_on_with_its_starting_model_gone_or_elsewhere(
@@ -289,9 +325,14 @@ def test_a_run_goes_on_with_its_starting_model_gone_or_elsewhere(
     start, elsewhere, another = (tmp_path / name for name in ("start", "elsewhere", "another"))
     save_model(start, CONFIG.model, state.variables)
     save_model(another, CONFIG.model, jax.tree.map(lambda values: values + 1, state.variables))
+    digest = model_digest(start)
     config, workdir = short_run(tmp_path, start_from=str(start)), tmp_path / "run"
     assert loop.train(config, workdir, interrupted=lambda: True) is None
     start.rename(elsewhere)
+    another.rename(start)
+    with pytest.raises(UserError, match=f"has start_from={start}, not {start}"):
+        loop.train(config, workdir)
+    start.rename(another)
     for path in (another, tmp_path / "nowhere"):
         with pytest.raises(UserError, match=f"has start_from={start}, not {path}"):
             loop.train(dataclasses.replace(config, start_from=str(path)), workdir)
@@ -303,6 +344,7 @@ def test_a_run_goes_on_with_its_starting_model_gone_or_elsewhere(
     gone = loop.train(config, copy)
     assert gone is not None
     assert gone["model"] == whole["model"]
+    assert gone["starting_model"] == whole["starting_model"] == digest
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_with_advice(tmp_path: Path) -> None:
@@ -310,10 +352,11 @@ def test_a_loss_that_is_not_finite_stops_the_run_with_advice(tmp_path: Path) -> 
     with pytest.raises(UserError) as raised:
         loop.train(config, workdir)
     sentence = str(raised.value)
-    assert "became nan at step 2" in sentence
-    assert f"the last good checkpoint is {workdir / 'checkpoints' / '1'}" in sentence
+    assert "became nan at step 1" in sentence  # in its validation
+    assert "the last good checkpoint is none yet" in sentence
     assert "--clip_norm=1" in sentence
-    assert [line["step"] for line in metrics.read(workdir / metrics.FILE)] == [1, 1]
+    assert [line["kind"] for line in metrics.read(workdir / metrics.FILE)] == ["train"]
+    assert not (workdir / "model").exists()
 
 
 def test_a_step_in_bfloat16_is_close_to_one_in_float32(

@@ -116,7 +116,7 @@ def load_all(given: str, leave_out: Sequence[str] = ()) -> ScreenSet:
         single folder of PNG files.
       leave_out: games whose stores are not read.
     """
-    folders = [Path(part.strip()) for part in given.split(",") if part.strip()]
+    folders = _folders(given)
     if not folders:
         raise UserError(f"--screens names no folder, being {given!r}")
     if len(folders) == 1 and not _stores_in(folders[0]):
@@ -131,6 +131,15 @@ def load_all(given: str, leave_out: Sequence[str] = ()) -> ScreenSet:
                 raise UserError(f"the screen store {store} is named twice; name each store once")
         stores += inside
     return _load_stores(stores, leave_out)
+
+
+def stores(given: str) -> list[Path]:
+    """The screen stores there are in the folders that `--screens` names."""
+    return [store for folder in _folders(given) for store in _stores_in(folder)]
+
+
+def _folders(given: str) -> list[Path]:
+    return [Path(part.strip()) for part in given.split(",") if part.strip()]
 
 
 def _stores_in(folder: Path) -> list[Path]:

@@ -54,12 +54,14 @@ def select_beta(
     """
     if len(set(betas)) < 3:
         raise UserError(f"an elbow needs three betas or more, not {len(set(betas))}")
+    # All at once, so that a beta that makes no sense is refused before anything is trained.
+    trainings = {
+        beta: dataclasses.replace(config, model=dataclasses.replace(config.model, beta=beta))
+        for beta in sorted(set(betas), reverse=True)
+    }
     tradeoffs = []
-    for beta in sorted(set(betas), reverse=True):
-        model = dataclasses.replace(config.model, beta=beta)
-        record = train(
-            dataclasses.replace(config, model=model), workdir / f"beta-{beta:g}", interrupted, tell
-        )
+    for beta, training in trainings.items():
+        record = train(training, workdir / f"beta-{beta:g}", interrupted, tell)
         if record is None:
             return None
         best = record["validation"]

@@ -28,7 +28,12 @@ from vaeiw_jax.playing import screen_store
 from vaeiw_jax.progress import Interrupted, Progress, Tell, never, silent
 from vaeiw_jax.training import reconstruction_sheet
 from vaeiw_jax.training.checkpoints import TrainingCheckpoints
-from vaeiw_jax.training.metrics import MetricsLog, Throughput, best_validation
+from vaeiw_jax.training.metrics import (
+    MetricsLog,
+    Throughput,
+    best_validation,
+    logged_validation,
+)
 from vaeiw_jax.training.starting import starting_digest, starting_state
 from vaeiw_jax.training.trainer import Trainer, Validation, steps_per_epoch
 from vaeiw_jax.training.usual_codes import usual_codes
@@ -66,12 +71,12 @@ def train(
     with workdirs.alone_in(workdir) if primary else contextlib.nullcontext():
         saved = _saved_config(config, workdir / CONFIG)
         record = finished(config, workdir)
-        if record is not None and record["config"].get("screens") == Path(config.screens).name:
-            return record  # whatever has become of the screens since
+        same_name = record is not None and record["config"].get("screens") == _screens_name(config)
+        if same_name and not screen_store.stores(config.screens):
+            return record  # though the screens are gone
         screen_set = _screens_of_run(config, workdir, saved)
         if record is not None:
             return record
-        path.unlink(missing_ok=True)  # of fewer epochs
         sessions = provenance.Sessions(records.host_path(path))
         run = _train(config, workdir, screen_set, interrupted, tell)
         about = {"until_step": run.step, "devices": [d.device_kind for d in jax.devices()]}
@@ -114,7 +119,9 @@ def _train(
         run = _Run(config, workdir, trainer, checkpoints, stack, screen_set, tell)
         # Nothing refused the run, so that from now on the work directory is its own.
         _write_config(config, workdir / CONFIG, screen_set)
-        if not config.epochs:
+        if sharding.is_primary():
+            (workdir / records.TRAINING).unlink(missing_ok=True)  # of fewer epochs
+        if not config.epochs and not run.begun:
             run.validate()
         while not run.finished:
             run.advance()
@@ -138,10 +145,16 @@ def _record(
     return {
         **screen_set.description(),
         "model": model_digest(workdir / "model"),
+        _STARTING_MODEL: durable.read_json(workdir / CONFIG).get(_STARTING_MODEL),
         "steps": run.step,
         "validation": run.best,
-        "config": configs.settings(config) | {"screens": Path(config.screens).name},
+        "config": configs.settings(config) | {"screens": _screens_name(config)},
     }
+
+
+def _screens_name(config: TrainConfig) -> str:
+    """The names of the folders, wherever they are."""
+    return ",".join(Path(part.strip()).name for part in config.screens.split(","))
 
 
 class _Run:
@@ -159,8 +172,11 @@ class _Run:
     ) -> None:
         self._config, self._workdir, self._trainer = config, workdir, trainer
         self._checkpoints, self._screen_set, self._tell = checkpoints, screen_set, tell
-        self.step = self._saved_step = checkpoints.latest_step() or 0
-        if self.step:
+        latest = checkpoints.latest_step()
+        self.begun = latest is not None
+        """Whether the run goes on from a checkpoint."""
+        self.step = self._saved_step = latest or 0
+        if self.begun:
             # The checkpoint has all of the state: the model the run started from may be gone.
             begun = jax.eval_shape(functools.partial(create_train_state, config))
             state = checkpoints.restore(self.step, begun)
@@ -169,7 +185,7 @@ class _Run:
         self._state = trainer.place(state)
         self._log: MetricsLog | None = None
         if sharding.is_primary():
-            digest = checkpoints.log_digest(self.step) if self.step else None
+            digest = checkpoints.log_digest(self.step) if self.begun else None
             self._log = MetricsLog(workdir, self.step, digest)
             stack.callback(self._log.close)
             self._tell(Progress(self.step, trainer.total_steps))
@@ -212,6 +228,7 @@ class _Run:
         """Validation, checkpoint, model if it is the best so far and, at the end of an epoch, picture."""
         self._collect(0)
         validation = self._trainer.validate(self._state)
+        self._require_finite(self.step, validation.metrics)
         if self._log:
             games = validation.games if len(validation.games) > 1 else {}
             self._log.validation(
@@ -249,6 +266,7 @@ class _Run:
         """Makes `model/` that of the best checkpoint, whatever a crash may have left there, with its usual codes."""
         best = self._checkpoints.best_step()
         if best is not None:
+            self.best = logged_validation(self._workdir, best)
             self._write_model(self._checkpoints.restore(best, self._state), with_usual_codes=True)
 
     def _collect(self, leave: int) -> None:
@@ -279,7 +297,7 @@ class _Run:
         if not bad:
             return
         good = self._checkpoints.latest_step()
-        where = f"{self._workdir / 'checkpoints' / str(good)}" if good else "none yet"
+        where = f"{self._workdir / 'checkpoints' / str(good)}" if good is not None else "none yet"
         raise UserError(
             f"{bad[0]} became {metrics[bad[0]]} at step {step};"
             f" the last good checkpoint is {where}."
@@ -338,9 +356,11 @@ class _Run:
         self._log.picture(self.step, picture, name)
 
     def _title(self, validation: Validation) -> str:
-        several = len(self._screen_set.games) > 1
-        game = self._screen_set.game or Path(self._config.screens).name
-        game = f"{len(self._screen_set.games)} games, the worst" if several else game
+        number = len(self._screen_set.games)
+        game = self._screen_set.game or _screens_name(self._config)
+        if number > 1:
+            worst = ", the worst" if number >= reconstruction_sheet.WORST_GAMES else ""
+            game = f"{number} games{worst}"
         m = validation.metrics
         return (
             f"{game} · epoch {self._epoch} · reconstruction {m['bce']:,.0f} nats"
@@ -412,9 +432,10 @@ def _require_same_config(config: TrainConfig, saved: dict[str, Any], path: Path)
     scheduled = config.learning_rate_end or config.tau_start or config.zero_suppression
     may_change = _MAY_CHANGE if scheduled else (*_MAY_CHANGE, "epochs")
     for name, value in configs.settings(config).items():
-        if name in may_change or theirs[name] == value:
-            continue
-        if name == "start_from" and _is_model(saved, theirs[name], value):
+        same = theirs[name] == value
+        if name == "start_from":
+            same = _is_model(saved, theirs[name], value)
+        if same or name in may_change:
             continue
         raise UserError(
             f"the run in {path.parent} has {name}={theirs[name]}, not {value}, as {path.name} says;"
@@ -423,9 +444,10 @@ def _require_same_config(config: TrainConfig, saved: dict[str, Any], path: Path)
 
 
 def _is_model(saved: dict[str, Any], theirs: str, ours: str) -> bool:
-    """Whether the model that a run started from is the one that is given now, under another path."""
+    """Whether the model that a run started from is the one that is given now, whatever its path."""
     known = saved.get(_STARTING_MODEL) or starting_digest(theirs)  # older files have the path alone
-    return known is not None and known == starting_digest(ours)
+    given = starting_digest(ours)
+    return theirs == ours if known is None or given is None else known == given
 
 
 def _close(checkpoints: TrainingCheckpoints, failure: type[BaseException] | None, *_: Any) -> None:

@@ -154,8 +154,19 @@ def validations(workdir: Path) -> list[dict[str, Any]]:
 def best_validation(workdir: Path) -> dict[str, Any] | None:
     """The validation of the least loss that is logged in `workdir`, as records have it; None if there is none."""
     best = min(validations(workdir), key=lambda line: line["loss"], default=None)
+    return best and _as_recorded(best)
+
+
+def logged_validation(workdir: Path, step: int) -> dict[str, Any] | None:
+    """The validation after a step, as `best_validation` has it; None if none is logged."""
+    found = (line for line in validations(workdir) if line["step"] == step)
+    line = next(found, None)
+    return line and _as_recorded(line)
+
+
+def _as_recorded(line: dict[str, Any]) -> dict[str, Any]:
     only_logged = ("kind", "features_histogram")
-    return best and {name: value for name, value in best.items() if name not in only_logged}
+    return {name: value for name, value in line.items() if name not in only_logged}
 
 
 class Throughput:

@@ -15,13 +15,13 @@ def split(
 
     Args:
       counts: screens of each store.
-      share: of each store's screens that is kept for validation, at least one screen.
+      share: of each store's screens that is kept for validation: at least one screen, and not all of several.
       seed: of the draw; a store's part depends on its own number of screens alone, not on other stores.
     """
     training, validation = [], []
     starts = np.cumsum([0, *counts[:-1]])
     for start, count in zip(starts.tolist(), counts, strict=True):
-        kept = max(1, round(count * share))
+        kept = min(max(1, round(count * share)), max(1, count - 1))
         order = np.random.default_rng(seed).permutation(count)
         training.append(start + np.sort(order[kept:]))
         validation.append(start + np.sort(order[:kept]))

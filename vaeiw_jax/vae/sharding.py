@@ -24,7 +24,7 @@ def connect(coordinator: str | None, num_processes: int | None, process_id: int 
         if num_processes is not None or process_id is not None:
             raise UserError("--num_processes and --process_id need --coordinator=HOST:PORT")
     elif coordinator == "auto":
-        jax.distributed.initialize()
+        _initialize()
     elif num_processes is None or process_id is None:
         raise UserError("--coordinator=HOST:PORT needs --num_processes and --process_id")
     elif not 0 <= process_id < num_processes:
@@ -33,7 +33,18 @@ def connect(coordinator: str | None, num_processes: int | None, process_id: int 
             f" --num_processes={num_processes}, not {process_id}"
         )
     else:
-        jax.distributed.initialize(coordinator, num_processes, process_id)
+        _initialize(coordinator, num_processes, process_id)
+
+
+def _initialize(*arguments: Any) -> None:
+    try:
+        jax.distributed.initialize(*arguments)
+    except (ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"this process cannot join the others ({reason}); --coordinator=auto is for TPU slices and Slurm, "
+            "elsewhere give --coordinator=HOST:PORT of process 0, --num_processes and --process_id"
+        ) from error
 
 
 def device_mesh(batch_size: int) -> Mesh:
