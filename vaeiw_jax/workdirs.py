@@ -47,8 +47,10 @@ def require_same(
     defaults: Mapping[str, Any] | None = None,
     may_differ: Collection[str] = (),
 ) -> None:
-    """Refuses a work directory that is of other settings; the arguments are those of `claim`."""
+    """Refuses a work directory that is of other settings, if it is of any; the arguments are those of `claim`."""
     path = workdir / CONFIG
+    if not path.exists():
+        return
     theirs = {name: value for name, value in (defaults or {}).items() if name in mine}
     theirs |= durable.read_json(path)
     for name in {**mine, **theirs}:

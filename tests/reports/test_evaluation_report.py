@@ -113,6 +113,34 @@ def test_what_is_not_as_in_the_paper_is_said(results):
     assert "2 not begun" in missing
 
 
+def test_limits_of_an_experiments_own_are_said_and_a_choice_of_methods_is_not(tmp_path):
+    config = EvaluationConfig("table", games="Pong", methods="random_play,vae_iw_universal")
+    fabricated.write(tmp_path, config, lambda method, game, seed: 5)
+    (told,) = evaluation_report.warnings(EvaluationResults.of_workdir(tmp_path))
+    assert "table has limits of its own (budget_nodes=100, " in told
+    assert "the paper's numbers are of half a second" in told
+
+
+def test_a_method_without_runs_takes_nothing_from_the_others(tmp_path):
+    config = EvaluationConfig("main", games="Pong,Freeway", runs=1)
+    fabricated.write(
+        tmp_path, config, lambda method, game, seed: None if method == "vae_iw_ra" else 5
+    )
+    evaluation_report.write(EvaluationResults.of_workdir(tmp_path), tmp_path / "report", True)
+    told = (tmp_path / "report/report.md").read_text()
+    assert "Our counts are of the 2 games that all our methods have runs of" in told
+    assert "VAE-IW (ours" not in told
+
+
+def test_methods_of_one_title_are_told_apart_on_the_page_of_a_game(tmp_path):
+    config = EvaluationConfig("table,random", games="Pong", runs=1)
+    fabricated.write(tmp_path, config, lambda method, game, seed: 5)
+    results = EvaluationResults.of_workdir(tmp_path)
+    assert len(set(results.titles.values())) == len(results.methods)
+    page = evaluation_report.write(results, tmp_path / "report").read_text()
+    assert "random play (random_play)" in page
+
+
 def test_every_file_is_there(page):
     names = {path.name for path in page.parent.rglob("*")}
     assert {"report.html", "report.md", "runs.csv", "main.csv"} <= names

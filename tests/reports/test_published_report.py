@@ -147,6 +147,19 @@ def partly(tmp_path):
     return section, published_report.write(results, tmp_path).read_text()
 
 
+def test_a_method_with_few_games_leaves_the_others_theirs_to_be_compared_in(tmp_path):
+    games = ("Alien", "Amidar", "Pong")
+    scores = {game: {"random_play": [1], "rollout_iw_bprost": [3]} for game in games}
+    scores["Alien"]["vae_iw_universal"] = [5]
+    write(tmp_path, scores)
+    section = " ".join(published_report.section(read(tmp_path, games)).split())
+    assert "| best in (of 3 games) |" in section
+    assert "| RolloutIW B-PROST | 3 |" in section
+    assert "| VAE-IW |" not in section
+    assert "all its methods have, without *VAE-IW*, which has too few;" in section
+    assert "1 of 1 games won" in section  # of the games that both have
+
+
 def test_games_without_a_human_score_are_not_among_those_above_human(partly):
     for text in partly:
         assert "| best in (of 2 games) | above human (of 1 game with a human score) |" in text

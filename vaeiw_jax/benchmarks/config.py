@@ -24,8 +24,12 @@ class BenchmarkConfig:
         default=30,
         metadata={"help": "planner, scaling: small decisions before anything is measured"},
     )
-    decisions: int = field(default=20, metadata={"help": "planner: decisions per game and method"})
-    seconds: float = field(default=0.5, metadata={"help": "planner: seconds a decision may take"})
+    decisions: int = field(
+        default=20, metadata={"help": "planner, features, scaling: decisions per game and method"}
+    )
+    seconds: float = field(
+        default=0.5, metadata={"help": "planner, scaling: seconds a decision may take"}
+    )
     long_seconds: float = field(
         default=32.0, metadata={"help": "planner, scaling: seconds of a long decision"}
     )

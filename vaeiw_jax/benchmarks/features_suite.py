@@ -53,7 +53,9 @@ def _measure_encoders(config: BenchmarkConfig, results: Measurements) -> None:
                 "patches": {"1": _per_screen(encoders.PatchEncoder(*arguments), screens, 1)}
             }
             measured["xla"] = {
-                str(size): _per_screen(xla, some, size) for size in encoders.BATCH_SIZES
+                str(size): _per_screen(xla, some, size)
+                for size in encoders.BATCH_SIZES
+                if size <= len(some)
             }
             results.put(SUITE, ENCODERS, game, measured | {"device": jax.devices()[0].device_kind})
 
@@ -124,11 +126,12 @@ def encoder_means(results: Measurements) -> dict[str, dict[str, float]]:
     games: dict[str, Any] = results.of(SUITE, ENCODERS)
     if not games:
         return {}
-    first = next(iter(games.values()))
+    first, *others = games.values()
     return {
         name: {
             size: geometric_mean(game[name][size] for game in games.values())
             for size in first[name]
+            if all(size in game[name] for game in others)
         }
         for name in ("patches", "xla")
     }

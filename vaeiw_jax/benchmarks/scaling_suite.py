@@ -1,6 +1,7 @@
 """How the pace of planning changes with emulators, rollouts in flight and the length of a decision."""
 
 import contextlib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -78,7 +79,7 @@ def rate(player: Player, decisions: int, seconds: float) -> float:
     return float(sum(played["nodes"]) / sum(played["seconds"]))
 
 
-def axes(rates: dict[str, float]) -> tuple[list[int], list[int]]:
-    """The numbers of emulators, and of rollouts in flight, that were tried."""
+def axes(rates: Iterable[str]) -> tuple[list[int], list[int]]:
+    """The numbers of emulators, and of rollouts in flight, that were tried, by "EMULATORSxIN_FLIGHT"."""
     pairs = [tuple(map(int, key.split("x"))) for key in rates]
     return sorted({pair[0] for pair in pairs}), sorted({pair[1] for pair in pairs})

@@ -133,6 +133,15 @@ class EvaluationResults:
     def methods(self) -> dict[str, Method]:
         return {method.name: method for e in self.experiments for method in e.methods}
 
+    @functools.cached_property
+    def titles(self) -> dict[str, str]:
+        """Of the methods, by name; with the name where experiments give several methods one title."""
+        titles = [method.title for method in self.methods.values()]
+        return {
+            name: f"{method.title} ({name})" if titles.count(method.title) > 1 else method.title
+            for name, method in self.methods.items()
+        }
+
     def runs(self, method: str, game: str) -> list[Played]:
         """By seed."""
         return sorted(self._by_method.get((method, game), []), key=lambda run: run.seed)
@@ -162,6 +171,13 @@ class ExperimentResults:
         """By seed."""
         last = self.evaluation.config.seed + self.experiment.runs_of(method)
         return [run for run in self.evaluation.runs(method, game) if run.seed < last]
+
+    def begun(self) -> "ExperimentResults":
+        """Of those methods alone that have runs, so that what is not yet complete can be read."""
+        methods = tuple(each for each in self.experiment.methods if self.means(each.name))
+        return dataclasses.replace(
+            self, experiment=dataclasses.replace(self.experiment, methods=methods)
+        )
 
     def scores(self, method: str, game: str) -> list[float]:
         return [run.score for run in self.runs(method, game)]

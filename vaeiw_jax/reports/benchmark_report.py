@@ -141,15 +141,11 @@ def _memory_rows(memory: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     early = 1 + min(range(len(decisions)), key=lambda i: abs(decisions[i] - planner_suite.EARLY))
     grown = max(max(each["player"]) - max(each["player"][:early]) for each in memory.values())
     measured = f"{player:.0f} MB, {last:.0f} MB with its emulators"
-    return [
-        (f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured),
-        (
-            f"growth of its peak from decision {planner_suite.EARLY} on",
-            "flat",
-            "",
-            f"{grown:+.0f} MB",
-        ),
-    ]
+    rows = [(f"memory after {decisions[-1]:,} decisions", "1,000 MB", "500 MB", measured)]
+    if decisions[-1] > planner_suite.EARLY:
+        what = f"growth of its peak from decision {planner_suite.EARLY} on"
+        rows.append((what, "flat", "", f"{grown:+.0f} MB"))
+    return rows
 
 
 def _features_tables(measurements: Measurements) -> list[Table]:
@@ -185,9 +181,13 @@ def _scaling_tables(measurements: Measurements) -> list[Table]:
         ]
         tables.append(_table([*titles, "no planner, emulators alone"], rows))
     if budgets := measurements.of(scaling_suite.SUITE, "budgets"):
-        seconds = [f"{s:g}" for s in next(iter(budgets.values()))["seconds"]]
-        rows = [[game, *each["rates"]] for game, each in budgets.items()]
-        tables.append(_table(["nodes/s, by seconds a decision", *seconds], rows))
+        seconds = sorted({s for each in budgets.values() for s in each["seconds"]})
+        by_seconds = {
+            g: dict(zip(b["seconds"], b["rates"], strict=True)) for g, b in budgets.items()
+        }
+        rows = [[game, *map(rates.get, seconds)] for game, rates in by_seconds.items()]
+        titles = ["nodes/s, by seconds a decision", *(f"{s:g}" for s in seconds)]
+        tables.append(_table(titles, rows))
     return tables
 
 
@@ -304,12 +304,13 @@ def _features(axes: Axes, measurements: Measurements) -> None:
 def _emulators(axes: Axes, measurements: Measurements) -> None:
     """Means over the games."""
     games = list(measurements.of(scaling_suite.SUITE, "emulators").values())
-    emulators, in_flight = scaling_suite.axes(games[0]["rates"])
+    emulators, in_flight = scaling_suite.axes({name for game in games for name in game["rates"]})
     lines: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
     for number in emulators:
         at = [n for n in in_flight if all(f"{number}x{n}" in g["rates"] for g in games)]
         mean = [float(np.mean([g["rates"][f"{number}x{n}"] for g in games])) for n in at]
-        lines[plural(number, "emulator") if number else "none but the planner's"] = (at, mean)
+        if at:
+            lines[plural(number, "emulator") if number else "none but the planner's"] = (at, mean)
     _lines(axes, lines)
     axes.set_xscale("log", base=2)
     axes.set_xticks(in_flight, [str(n) for n in in_flight])

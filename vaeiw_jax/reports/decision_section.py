@@ -101,7 +101,7 @@ def _rewards_table(replanned: Replanned) -> Table:
         for amount in np.unique(reward[reward != 0])[::-1]
     }
     if (lost := replanned.lost_life[1:]).any():
-        found[Cell("a life lost")] = depth[lost]
+        found[Cell("a life or the game over")] = depth[lost]
     return Table(
         [Column("reward"), Column("nodes"), Column("at depth")],
         [

@@ -8,9 +8,11 @@ from matplotlib.colors import to_rgba
 from vaeiw_jax.experiments import paper
 from vaeiw_jax.experiments.evaluation_results import ExperimentResults
 from vaeiw_jax.experiments.methods import Method
+from vaeiw_jax.features.config import TRUE
 from vaeiw_jax.reports import charts, score_statistics
 from vaeiw_jax.reports import evaluation_summary as summary
 from vaeiw_jax.reports.charts import LIGHT, SERIES, Chart
+from vaeiw_jax.reports.pages import plural
 from vaeiw_jax.reports.score_statistics import Interval
 
 MOST_METHODS = 6
@@ -45,11 +47,14 @@ def normalised_scores(results: ExperimentResults, compare: bool) -> Chart | None
     percents = next(reversed(bars.values()), {})
     if len(bars) > MOST_METHODS or not percents:
         return None
-    if compare and experiment.paper_table and last.name in experiment.paper_columns:
-        printed = paper.table(experiment.paper_table).scores[experiment.paper_columns[last.name]]
+    ours = [each for each in experiment.methods if each.name in experiment.paper_columns]
+    if compare and experiment.paper_table and ours and ours[-1].title in bars:
+        column = experiment.paper_columns[ours[-1].name]
+        printed = paper.table(experiment.paper_table).scores[column]
         same_games = {game: printed[game] for game in percents if game in printed}
-        bars[f"{last.title} in the paper"] = summary.normalised(same_games)
-        colours.append(to_rgba(LIGHT.orange, 0.4))
+        colour = colours[[*bars].index(ours[-1].title)]
+        bars[f"{ours[-1].title} in the paper"] = summary.normalised(same_games)
+        colours.append(to_rgba(colour, 0.4))
     axes, games = charts.by_game(bars, percents, colours)
     axes.axvline(100, **HUMAN_LINE)
     axes.set_xscale(**HUMAN_SCALE)
@@ -81,7 +86,7 @@ def overview(results: ExperimentResults) -> Chart | None:
     axes.set_ylim(_limits(dots, room=1.6))
     axes.yaxis.set_major_formatter(_percent)
     axes.set_ylabel(HUMAN_LABEL)
-    caption = "Scores of every method in every game, from random play (0%) to human (100%)."
+    caption = "Scores by game and method, from random play (0%) to human (100%)."
     return Chart(f"{results.experiment.name}-overview", caption, axes)
 
 
@@ -98,7 +103,7 @@ def _limits(values: Mapping[str, Mapping[str, float]], room: float) -> tuple[flo
     """Of an axis of normalised scores; `room` is a factor beyond the highest."""
     shown = [value for by_game in values.values() for value in by_game.values()]
     low, high = min([*shown, 0.0]), max([*shown, 120.0])
-    return low * 1.6 if low < 0 else -4, high * room
+    return min(-4, low * 1.6), high * room
 
 
 def _percent(value: float, _: object) -> str:
@@ -111,7 +116,8 @@ def is_random(method: Method) -> bool:
 
 
 def _interquartile_means(results: ExperimentResults) -> Chart | None:
-    if not summary.common_games(results):
+    games = summary.common_games(results)
+    if not games:
         return None
     methods = results.experiment.methods
     estimates = {
@@ -119,8 +125,8 @@ def _interquartile_means(results: ExperimentResults) -> Chart | None:
     }
     axes = charts.intervals(estimates, "interquartile mean, percent of human", reference=100)
     caption = (
-        "Interquartile mean of human-normalised scores over all games, with 95% intervals from a bootstrap "
-        "that draws the runs of each game again."
+        f"Interquartile mean of human-normalised scores over {plural(len(games), 'game')}, with 95% intervals "
+        "from a bootstrap that draws the runs of each game again."
     )
     return Chart(f"{results.experiment.name}-interquartile-mean", caption, axes)
 
@@ -153,7 +159,7 @@ def _game_statistic(
 @charts.styled
 def _correlation(results: ExperimentResults) -> Chart | None:
     """Of true features and expanded nodes; the paper finds -0.51 with p < 0.001 for VAE-IW."""
-    method = next((m for m in reversed(results.experiment.methods) if m.vae), None)
+    method = next((m for m in reversed(results.experiment.methods) if _has_true_bits(m)), None)
     if method is None:
         return None
     games = [game for game in results.experiment.games if results.runs(method.name, game)]
@@ -179,6 +185,14 @@ def _correlation(results: ExperimentResults) -> Chart | None:
     return Chart(f"{results.experiment.name}-correlation", caption, axes)
 
 
+def _has_true_bits(method: Method) -> bool:
+    """Whether its atoms are the true bits of a VAE, as the paper's are."""
+    settings = dict(method.settings)
+    return (
+        bool(method.vae) and settings.get("literals", TRUE) == TRUE and not settings.get("changes")
+    )
+
+
 @charts.styled
 def _budget_curve(results: ExperimentResults) -> Chart | None:
     """Scores against nodes a decision, with a band for the intervals."""
@@ -193,7 +207,8 @@ def _budget_curve(results: ExperimentResults) -> Chart | None:
     if max((len({nodes for nodes, _ in points}) for points in lines.values()), default=0) < 2:
         return None
     axes = charts.axes(3.4)
-    for title, points in lines.items():
+    for title, unsorted in lines.items():
+        points = sorted(unsorted, key=lambda point: point[0])
         x = [nodes for nodes, _ in points]
         (line,) = axes.plot(x, [mean.value for _, mean in points], "o-", label=title)
         low, high = [mean.low for _, mean in points], [mean.high for _, mean in points]

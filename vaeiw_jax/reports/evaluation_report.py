@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vaeiw_jax import durable
-from vaeiw_jax.experiments import paper
+from vaeiw_jax.experiments import catalogue, paper
 from vaeiw_jax.experiments.catalogue import Experiment
 from vaeiw_jax.experiments.evaluation_results import (
     PAPER_STEPS,
@@ -89,6 +89,7 @@ def write(
 
 
 def _section(results: ExperimentResults, compare: bool) -> Section:
+    results = results.begun()
     scores = score_tables.of_experiment(results, compare)
     others = (
         evaluation_summary.nodes_table(results),
@@ -118,13 +119,15 @@ def _curves(results: ExperimentResults) -> list[Chart]:
 def warnings(results: EvaluationResults) -> list[str]:
     """What must be known before any number is believed: what is missing, failed, or not as in the paper."""
     found = []
-    flags = results.config.flags(leave_out=("experiment", "games", "runs", "seed"))
+    flags = results.config.flags(leave_out=("experiment", "games", "methods", "runs", "seed"))
     if flags:
         changed = ", ".join(flag.removeprefix("--") for flag in flags)
         found.append(
             f"These are not the paper's settings: {changed}. Scores can be compared with one another, and "
             "with the paper's only with that in mind."
         )
+    known = [catalogue.named(each.name) for each in results.experiments if each.paper_columns]
+    found += [text for experiment in known if (text := _other_limits(experiment))]
     used = {id(vae): vae for run in results.played if (vae := results.vae_of(run)) is not None}
     steps = sorted(vae.record["steps"] for vae in used.values() if vae.short)
     if steps:
@@ -158,6 +161,25 @@ def _commands(results: EvaluationResults, command: str) -> list[str]:
     return [shlex.join(["python", "-m", "launch.evaluate", *flags]), *filter(None, [command])]
 
 
+def _other_limits(experiment: Experiment) -> str | None:
+    """What limits of its own an experiment has that stands beside the paper's numbers."""
+    names = ("budget_nodes", "max_actions", "max_emulator_frames")
+    own = {
+        name: value
+        for method in experiment.methods
+        if method.name in experiment.paper_columns
+        for name, value in method.settings
+        if name in names and value is not None
+    }
+    if not own:
+        return None
+    limits = ", ".join(f"{name}={value}" for name, value in own.items())
+    return (
+        f"{experiment.name} has limits of its own ({limits}): the paper's numbers are of half a second a decision and "
+        "at most 15,000 actions."
+    )
+
+
 def _failures_table(results: EvaluationResults) -> Table:
     columns = [Column("job", text=True)]
     columns += [Column(title, text=True, long=True) for title in ("why it failed", "log")]
@@ -168,11 +190,10 @@ def _failures_table(results: EvaluationResults) -> Table:
 def _configs(results: EvaluationResults) -> dict[str, str]:
     """The full config of each method, by a title that names the game it is of."""
     configs = {}
-    for name, method in results.methods.items():
+    for name, title in results.titles.items():
         run = next((run for run in results.played if run.method == name), None)
         if run is not None:
-            config = json.dumps(run.record["config"], indent=2)
-            configs[f"{method.title}, as in {run.game}"] = config
+            configs[f"{title}, as in {run.game}"] = json.dumps(run.record["config"], indent=2)
     return configs
 
 
@@ -193,7 +214,7 @@ def _versions(host: dict[str, Any], equals: str, separator: str) -> str:
 
 
 def _runs_table(results: EvaluationResults) -> Table:
-    """Every run with all that is known of it."""
+    """Every run: what it came to, and where."""
     runs = sorted(results.played, key=lambda run: (run.method, run.game, run.seed))
     names = {name for run in runs for name in run.record["decisions"] if name.startswith("mean_")}
     statistics = sorted(names)
@@ -219,7 +240,7 @@ def _runs_table(results: EvaluationResults) -> Table:
 
 def _game_page(results: EvaluationResults, game: str, films: Films) -> dict[str, Any]:
     """For the template: a game's runs, how their scores are spread, its films and its VAEs."""
-    methods = {method.title: results.runs(key, game) for key, method in results.methods.items()}
+    methods = {title: results.runs(name, game) for name, title in results.titles.items()}
     runs = {title: found for title, found in methods.items() if found}
     scores = {title: [run.score for run in found] for title, found in runs.items()}
     ends = {"human": paper.human_scores().get(game), "random": paper.random_scores().get(game)}

@@ -60,7 +60,12 @@ def aggregates_table(results: ExperimentResults) -> Table:
     note = "human-normalised, 95% interval"
     columns = [Column("method", text=True), Column("games"), Column("runs")]
     columns += [Column("interquartile mean", note), Column("mean", note)]
-    return Table(columns, rows, "Over all games", notes=_left_out(results))
+    return Table(
+        columns,
+        rows,
+        "Over the games that all methods have and that have a human score",
+        notes=_left_out(results),
+    )
 
 
 def _left_out(results: ExperimentResults) -> list[str]:

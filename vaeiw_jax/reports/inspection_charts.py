@@ -63,11 +63,22 @@ def true_per_frame(quality: Quality) -> Chart:
     """A histogram of how many features are true in a frame."""
     counts = quality.bits.sum(axis=1)
     axes = charts.axes(2.9)
-    bins = min(30, int(np.ptp(counts)) + 1)
-    axes.hist(counts, bins=bins, color=LIGHT.blue, edgecolor=LIGHT.card, lw=1)
+    axes.hist(
+        counts,
+        _whole_edges(counts.min(), counts.max()),
+        color=LIGHT.blue,
+        edgecolor=LIGHT.card,
+        lw=1,
+    )
     _count_axes(axes, "true features in a frame", "frames")
     caption = f"from {counts.min():,} to {counts.max():,} features are true in a frame"
     return Chart("true_per_frame", caption, axes)
+
+
+def _whole_edges(least: int, most: int) -> list[float]:
+    """Edges of at most 30 bars, each of which counts as many whole numbers as the others."""
+    width = -(-(int(most) - int(least) + 1) // 30)
+    return (np.arange(int(least), int(most) + width + 1, width) - 0.5).tolist()
 
 
 @charts.styled
@@ -132,7 +143,6 @@ def unusual_atoms(atoms: Atoms) -> Chart:
     on, off = atoms.on_per_screen, atoms.off_per_screen
     # A few screens, such as the title's, are like no other: they are counted in the last bar.
     most = int(np.ceil(np.quantile(np.concatenate([on, off]), 0.99)))
-    edges = np.linspace(-0.5, most + 0.5, min(31, most + 2))
     cut = " (last bar: or more)" if max(on.max(), off.max()) > most else ""
     axes = charts.axes(2.9)
     for counts, colour, label in (
@@ -140,7 +150,9 @@ def unusual_atoms(atoms: Atoms) -> Chart:
         (off, LIGHT.orange, "switched off: cannot be seen"),
     ):
         axes.hist(
-            np.minimum(counts, most), edges.tolist(), color=colour, alpha=0.55, lw=0, label=label
+            np.minimum(counts, most),
+            _whole_edges(0, most),
+            **{"color": colour, "alpha": 0.55, "lw": 0, "label": label},
         )
     _count_axes(axes, f"atoms that are not as usual on a screen{cut}", "screens")
     charts.legend(axes)
@@ -196,7 +208,9 @@ def values(replanned: Replanned) -> Chart:
     """What the root's actions promise. A promise to lose a life is a full red bar: its size would hide the rest."""
     promised, planner = replanned.decision.values, replanned.config.planner
     names = [replanned.readable_action(i) for i in range(len(promised))]
-    loss = promised <= -planner.risk_alpha if planner.risk_averse else np.zeros(len(names), bool)
+    # Discounted over some steps, a loss that is magnified is a little less than alpha.
+    magnified = -0.1 * planner.risk_alpha if planner.risk_averse else -np.inf
+    loss = promised <= magnified
     small = promised[~np.isnan(promised) & ~loss]
     low, high = min(0.0, small.min(initial=0.0)), max(0.0, small.max(initial=0.0))
     span = (high - low) or 1.0

@@ -61,7 +61,7 @@ def _runs_table(records: Records) -> Table:
             *(Column("iteration"), Column("seed"), Column("score"), Column("actions")),
             Column("ended by", text=True),
             Column("nodes", "a decision", ",.1f"),
-            Column("features true", "in a state", ",.1f"),
+            Column("atoms", "true in a state", ",.1f"),
         ],
         [
             [number, record["seed"], record["score"], record["actions"]]

@@ -54,9 +54,16 @@ def insert(readme: Path, text: str) -> None:
 def _table(results: EvaluationResults) -> ExperimentResults:
     """The methods that have runs, so that a table that is being filled can be read."""
     (experiment,) = results.experiments
-    whole = results.of(experiment)
-    methods = [method for method in experiment.methods if whole.means(method.name)]
-    return results.of(dataclasses.replace(experiment, methods=tuple(methods)))
+    return results.of(experiment).begun()
+
+
+def _summarised(results: ExperimentResults) -> ExperimentResults:
+    """Without the methods that have few games as yet: they would leave few to compare all in."""
+    games = {each.name: len(results.means(each.name)) for each in results.experiment.methods}
+    enough = max(games.values(), default=0) / 2
+    methods = tuple(each for each in results.experiment.methods if games[each.name] > enough)
+    experiment = dataclasses.replace(results.experiment, methods=methods)
+    return dataclasses.replace(results, experiment=experiment)
 
 
 def _values(results: ExperimentResults) -> dict[str, Any]:
@@ -66,7 +73,8 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
     means = {method.name: results.means(method.name) for method in experiment.methods}
     share = score_statistics.share_won(means.get(LEARNED, {}), means.get(HAND_MADE, {}))
     beside_paper = {name: _against_paper(results, name) for name in (LEARNED, HAND_MADE)}
-    charted = not all(evaluation_charts.is_random(each) for each in experiment.methods)
+    summarised = _summarised(results)
+    charted = evaluation_charts.overview(results) is not None
     methods = results.evaluation.methods.values()
     with_human = score_tables.with_human(experiment.games)
     return {
@@ -75,12 +83,17 @@ def _values(results: ExperimentResults) -> dict[str, Any]:
         "complete": played == wanted,
         "so_far": _so_far(results),
         "all_games_played": all(len(scores) == len(experiment.games) for scores in means.values()),
+        "too_few": [
+            f"*{method.title}*"
+            for method in experiment.methods
+            if method not in summarised.experiment.methods
+        ],
         "missing": [method.title for method in methods if method.name not in means],
         "played": played,
         "wanted": wanted,
         "without_human": [game for game in experiment.games if game not in with_human],
         "games": len({run.game for run in results.evaluation.played}),
-        "summary": _summary(results) if charted else None,
+        "summary": _summary(summarised) if charted else None,
         "comparisons": evaluation_summary.comparisons_table(results, compare=True),
         "costs": evaluation_summary.costs_table(results),
         "share": share,

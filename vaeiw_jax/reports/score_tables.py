@@ -206,7 +206,7 @@ def _legend(scores: ScoreTable) -> str:
         known = len(with_human(ours))
         others = f"; those above human of the {known} that have a human score"
         parts.append(
-            f"Our counts are of the {len(ours)} games that all our methods have runs of"
+            f"Our counts are of the {plural(len(ours), 'game')} that all our methods have runs of"
             f"{others if known < len(ours) else ''}."
         )
     return " ".join(parts)
