@@ -13,7 +13,7 @@ from pathlib import Path
 from absl import flags
 
 from launch import command, scheduled
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.experiments import results_table
 from vaeiw_jax.experiments.local_engine import LocalEngine
 
@@ -27,7 +27,7 @@ def choose() -> list[results_table.Line]:
     lines = results_table.read(Path(_RESULTS.value))
     methods = sorted({line.method for line in lines})
     if _METHOD.value and _METHOD.value not in methods:
-        raise UserError(f"{_RESULTS.value} has no runs of {_METHOD.value}, but {methods}")
+        raise unknown(f"method in {_RESULTS.value}", _METHOD.value, methods)
     lines = [line for line in lines if _METHOD.value in (None, line.method)]
     if not lines:
         raise UserError(f"{_RESULTS.value} holds no results")

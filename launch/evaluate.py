@@ -34,6 +34,7 @@ from vaeiw_jax.experiments.jobs import Job
 from vaeiw_jax.experiments.local_engine import LocalEngine
 from vaeiw_jax.experiments.ray_engine import RayEngine
 from vaeiw_jax.experiments.scheduling import Engine, Tally
+from vaeiw_jax.playing.runs import PlayConfig
 
 command.define_flags(EvaluationConfig)
 _WORKDIR = flags.DEFINE_string("workdir", None, "where everything is recorded")
@@ -72,16 +73,20 @@ def show_plan(all_jobs: Sequence[Job]) -> None:
     left = [job for job in all_jobs if not job.is_done()]
     for job in left:
         print(f"{job.kind:<8} {job.name}  (at most {estimates.duration(seconds[job.name])})")
-    print(f"\n{len(all_jobs) - len(left):>7,} done already")
+    print()
+    if len(left) < len(all_jobs):
+        print(f"{len(all_jobs) - len(left):>7,} done already")
     for kind, number in jobs.count(left).items():
         hours = sum(seconds[job.name] for job in left if job.kind == kind) / 3600
-        print(f"{number:>7,} {kind:<8} at most {hours:>12,.1f} hours in all")
+        if number:
+            print(f"{number:>7,} {kind:<8} at most {hours:>12,.1f} hours in all")
     slots = max(1, usable_cores() // _CPUS.value)
     for machines in (1, 10, 100):
         longest = estimates.duration(estimates.wall_clock(left, seconds, machines * slots))
         machine = "machine" if machines == 1 else "machines"
         print(
-            f"{machines:>7,} {machine} like this, {slots} jobs at once on each: at most {longest}"
+            f"{machines:>7,} {machine} like this, {slots} {'job' if slots == 1 else 'jobs'} at once on each: "
+            f"at most {longest}"
         )
     print(
         "games that end before the limit on actions take less; --status shows what to expect as it goes"
@@ -136,6 +141,11 @@ def main() -> int | None:
         all_jobs = results_table.missing(results, all_jobs)
     if _CPUS.value < 1:
         raise UserError(f"--cpus_per_job must be at least 1, not {_CPUS.value}")
+    if _ENGINE.value == "local":
+        LocalEngine(_CPUS.value)  # refuses more cores than there are
+    for job in all_jobs:
+        if isinstance(job.config, PlayConfig) and not job.needs:
+            job.config.episode.identified()  # refuses a model that is not there
     if _RETRIES.value < 0:
         raise UserError(f"--retries must be 0 or more, not {_RETRIES.value}")
     if _DRY_RUN.value:
@@ -151,7 +161,7 @@ def main() -> int | None:
     print(scheduled.summary(tally))
     if results:
         print(f"{len(results_table.read(results)):,} runs in {results / results_table.FILE}")
-    else:
+    elif tally.done:
         print(f"next: python -m launch.report --workdir={os.path.relpath(workdir)}")
     return 1 if tally.failed or (publisher and publisher.refused) else None
 

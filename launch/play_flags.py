@@ -18,7 +18,7 @@ PROTOCOL = flags.DEFINE_string(
     "published: the same as its published code has it (--losses=published, --noise); "
     "rollout_iw: as the RolloutIW scores it compares with were made, by the same rules (18,000 frames, all 18 actions, "
     "discount 1, background subtracted, fewer than 30 idle actions, --untried_as_zero, --zero_ties=longest, "
-    "--follow_repeats=2, --rule_out_known, --noterminals_write). Settings given one by one come first",
+    "--follow_repeats=2, --rule_out_known, --noterminals_write). Flags for single settings override the protocol",
 )
 
 

@@ -7,7 +7,13 @@ source launch/environment.sh ""
 
 GAME=MsPacman
 for flag in "$@"; do
-  case $flag in --game=*) GAME=${flag#--game=} ;; esac
+  case $flag in
+  --game=*) GAME=${flag#--game=} ;;
+  --game | --workdir | --workdir=*)
+    echo "error: write --game=GAME, and VAEIW_QUICKSTART=DIR before the command for another directory" >&2
+    exit 1
+    ;;
+  esac
 done
 WORKDIR=${VAEIW_QUICKSTART:-runs/quickstart-$GAME}
 python -m vaeiw_jax.features # compiles what is not compiled yet, so that the game does not wait for it

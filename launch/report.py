@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from launch import command
 from vaeiw_jax.errors import UserError, unknown
+from vaeiw_jax.experiments import results_table
 from vaeiw_jax.experiments.evaluation import EvaluationConfig
 from vaeiw_jax.experiments.evaluation_results import EvaluationResults, Played
 from vaeiw_jax.playing import video
@@ -54,7 +55,8 @@ def check_flags() -> None:
     if _VIDEOS.value < 0:
         raise UserError(f"--videos must be 0 or more, not {_VIDEOS.value}")
     if bool(_WORKDIR.value) == bool(_RESULTS.value):
-        raise UserError("give --workdir of an evaluation or --results, such as docs/results")
+        both = ", not both" if _WORKDIR.value else ""
+        raise UserError(f"give --workdir of an evaluation or --results, such as docs/results{both}")
     if _WORKDIR.value:
         _refuse(_OF_RESULTS, "in the report of a --workdir", "is for --results")
         return
@@ -106,8 +108,13 @@ def report_published(directory: Path) -> None:
     config = EvaluationConfig(_EXPERIMENT.value, games=_GAMES.value)
     output = Path(_OUTPUT.value or "runs/report")
     results = EvaluationResults.published(directory, config, output)
+    if not (directory / results_table.FILE).exists():
+        raise UserError(f"{directory} holds no results: it has no {results_table.FILE}")
     if not results.played:
-        raise UserError(f"{directory} holds no results of {_GAMES.value or 'any game'} yet")
+        of = f" of {_GAMES.value}" if _GAMES.value else ""
+        raise UserError(f"{directory} holds no results of --experiment={_EXPERIMENT.value}{of} yet")
+    if _README.value:
+        published_report.require_place(Path(_README.value))
     if is_full():
         if _FILMS.value:
             film_the_best(results)

@@ -9,7 +9,7 @@ true on a screen: a hand-made one (`bprost`, `ram`), or the bits of a variationa
     config = vx.EpisodeConfig.of("MsPacman", features="vae", budget_nodes=100)
     episode = vx.Episode(config, seed=0)
     while not episode.stop:
-        decision = episode.advance()          # an action, what each promised, what it cost to find out
+        decision = episode.advance()  # the action chosen, the value of each action, statistics of the search
     print(episode.score)
 
 playing    Atari, Episode, EpisodeConfig, play, PlayConfig: a game, one of its episodes, an episode on disk

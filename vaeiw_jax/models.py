@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from vaeiw_jax import configs, durable
-from vaeiw_jax.errors import UserError
+from vaeiw_jax.errors import UserError, unknown
 from vaeiw_jax.vae.architecture import variable_shapes
 from vaeiw_jax.vae.config import ModelConfig
 
@@ -158,6 +158,8 @@ def _read_arrays(directory: Path, described: Mapping[str, Any]) -> dict[str, np.
 def model_description(directory: Path) -> dict[str, Any]:
     """What `config.json` says: "model", "weights" and "about"."""
     path = directory / CONFIG
+    if directory.name == str(directory) and not directory.exists():  # a name rather than a path
+        raise unknown("directory or VAE that is shipped", str(directory), shipped_models())
     if not path.exists():
         raise UserError(f"there is no model in {directory}: it has no {CONFIG}")
     description = durable.read_json(path, sealed=True)

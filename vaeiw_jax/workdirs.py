@@ -51,8 +51,12 @@ def require_same(
     path = workdir / CONFIG
     if not path.exists():
         return
-    theirs = {name: value for name, value in (defaults or {}).items() if name in mine}
-    theirs |= durable.read_json(path)
+    saved = durable.read_json(path)
+    if saved.keys().isdisjoint(mine):
+        raise UserError(
+            f"{workdir} holds something else, as its {path.name} says; choose another --workdir"
+        )
+    theirs = {name: value for name, value in (defaults or {}).items() if name in mine} | saved
     for name in {**mine, **theirs}:
         if name not in may_differ and mine.get(name) != theirs.get(name):
             raise UserError(

@@ -48,6 +48,15 @@ def test_status_tells_what_is_done_and_left(launch, evaluated):
             ("--experiment=own_vaes", "--publish_to=none", "--dry_run"),
             "makes a VAE that nobody ships",
         ),
+        (("--experiment=main", "--cpus_per_job=999", "--dry_run"), "the cores of this machine"),
+        (
+            ("--experiment=custom", "--features=vae:univeral", "--budget_nodes=5", "--dry_run"),
+            "did you mean 'universal'",
+        ),
+        (
+            ("--experiment=random", f"--publish_to={__file__}", "--budget_nodes=5", "--dry_run"),
+            "is a file; results are published to a folder",
+        ),
         (("--experiment=main", "--engine=ray", "--ray_address=127.0.0.1:9"), "no Ray cluster at"),
         (("--status",), "holds no evaluation"),
     ],

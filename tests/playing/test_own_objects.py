@@ -24,6 +24,44 @@ class Halves:
         return np.flatnonzero([seen.screen[:, :80].any(), seen.screen[:, 80:].any()]).astype("i4")
 
 
+class Featureless:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            f"{__name__}:Featureless",
+            "has no num_features; a feature set has num_features and atoms",
+        ),
+        (
+            f"{__name__}:finish",
+            "called without arguments or with .config, setting., and it requires 1",
+        ),
+        ("os:sep", "os:sep is neither a feature set nor a function that makes one"),
+    ],
+)
+def test_what_is_no_feature_set_is_refused_and_claims_no_directory(tmp_path, name, sentence):
+    config = EpisodeConfig.of("Asterix", features=name, budget_nodes=10, max_actions=5)
+    with pytest.raises(UserError, match=sentence):
+        play(PlayConfig(config), tmp_path / "run")
+    assert play(PlayConfig(CONFIG), str(tmp_path / "run"))["actions"] == 5
+
+
+def test_an_object_that_is_no_feature_set_is_refused():
+    with pytest.raises(UserError, match="Featureless has no num_features"):
+        Episode(CONFIG, 0, features=Featureless())
+
+
+def test_a_protocol_and_settings_that_override_it_make_a_config():
+    config = EpisodeConfig.of("Pong", protocol="recommended", budget_nodes=10, zero_ties="uniform")
+    assert (config.features.literals, config.planner.action_choice) == ("either", "top_two")
+    assert config.planner.rules.zero_ties == "uniform"
+    with pytest.raises(UserError, match="did you mean 'recommended'"):
+        EpisodeConfig.of("Pong", protocol="recomended")
+
+
 def finish(episode):
     while not episode.stop:
         episode.advance()

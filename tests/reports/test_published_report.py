@@ -156,7 +156,7 @@ def test_a_method_with_few_games_leaves_the_others_theirs_to_be_compared_in(tmp_
     assert "| best in (of 3 games) |" in section
     assert "| RolloutIW B-PROST | 3 |" in section
     assert "| VAE-IW |" not in section
-    assert "all its methods have, without *VAE-IW*, which has too few;" in section
+    assert "all its methods have played, without *VAE-IW*, which has too few;" in section
     assert "1 of 1 games won" in section  # of the games that both have
 
 

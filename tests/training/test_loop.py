@@ -255,7 +255,7 @@ def test_a_run_goes_on_only_with_the_config_and_frames_it_began_with(tmp_path: P
 
 def test_a_refused_run_leaves_the_work_directory_to_the_corrected_one(tmp_path: Path) -> None:
     workdir = tmp_path / "run"
-    with pytest.raises(UserError, match="there is no model in nowhere"):
+    with pytest.raises(UserError, match="unknown directory or VAE that is shipped 'nowhere'"):
         loop.train(short_run(tmp_path, epochs=1, start_from="nowhere"), workdir)
     assert not (workdir / loop.CONFIG).exists()
     record = loop.train(short_run(tmp_path, epochs=1), workdir)

@@ -255,6 +255,7 @@ def run(
       The records of the games of each iteration, by its number; None if interrupted and saved.
     """
     workdir = workdir.absolute()
+    config.collect.episode.identified()  # refuses a model that is not there
     claim(config, workdir)
     played: dict[int, list[Record]] = {}
     for number, jobs in enumerate(iterations(config, workdir), start=1):

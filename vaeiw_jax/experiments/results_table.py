@@ -117,6 +117,8 @@ _KINDS: dict[str, Any] = {entry.name: entry.type for entry in _FIELDS} | {"score
 
 def require_publishable(directory: Path, jobs: Sequence[Job]) -> None:
     """Refuses, before anything is played, what `publish` would refuse once it was."""
+    if directory.exists() and not directory.is_dir():
+        raise UserError(f"{directory} is a file; results are published to a folder")
     for job in jobs:
         if job.kind != PLAY:
             raise UserError(

@@ -170,9 +170,35 @@ def create(config: FeaturesConfig, setting: Setting) -> FeatureSet:
     check(config)
     factory: Any = _function(lookup(config.features).create)
     if hasattr(factory, "atoms") and not isinstance(factory, type):  # the name of a feature set
-        return factory
+        return require_feature_set(factory)
+    if not callable(factory):
+        raise UserError(f"{config.features} is neither a feature set nor a function that makes one")
     numba_compilation.announce()
-    return factory(config, setting) if inspect.signature(factory).parameters else factory()
+    required = [
+        parameter
+        for parameter in inspect.signature(factory).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind not in _VARIADIC
+    ]
+    if len(required) not in (0, 2):
+        raise UserError(
+            f"{config.features} is called without arguments or with (config, setting), and it requires "
+            f"{len(required)}"
+        )
+    return require_feature_set(factory(config, setting) if required else factory())
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def require_feature_set(given: Any) -> FeatureSet:
+    """Refuses an object that lacks one of the two members."""
+    for member in ("num_features", "atoms"):
+        if not hasattr(given, member):
+            raise UserError(
+                f"{object_name(given)} has no {member}; a feature set has num_features and atoms(seen, previous)"
+            )
+    feature_set: FeatureSet = given
+    return feature_set
 
 
 def identified(config: FeaturesConfig, game: str) -> FeaturesConfig:

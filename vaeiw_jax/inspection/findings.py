@@ -168,7 +168,7 @@ def _gathered(config: InspectConfig, default_game: str, model_game: str) -> Gath
     game = config.game or default_game
     if not game:
         raise UserError(
-            f"the model {config.checkpoint} does not say what game it was trained on; give --screens or --game"
+            f"the model {config.checkpoint} was not trained on one game alone; give --screens or --game"
         )
     return gathering.from_play(game_name(rom_id(game)), config.num_screens, config.seed)
 

@@ -70,15 +70,18 @@ def collect(
     Returns:
       The record, which is not made again if it is there; None if interrupted and saved.
     """
+    workdir = Path(workdir)
+    identity, defaults = _identity(config), configs.defaults(CollectConfig)
     with workdirs.alone_in(workdir):
-        workdirs.claim(workdir, _identity(config), configs.defaults(CollectConfig))
+        workdirs.require_same(workdir, identity, defaults)
         record = finished(config, workdir)
         if record is not None:
             return record
         path = workdir / records.COLLECTION
-        path.unlink(missing_ok=True)  # of fewer screens
         sessions = provenance.Sessions(records.host_path(path))
         collector = Collector(config, workdir)
+        workdirs.claim(workdir, identity, defaults)  # now that nothing refused the config
+        path.unlink(missing_ok=True)  # of fewer screens
         if not collector.run(interrupted, tell):
             sessions.write()
             return None

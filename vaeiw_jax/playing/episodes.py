@@ -76,17 +76,21 @@ class EpisodeConfig:
             )
 
     @classmethod
-    def of(cls, game: str, **settings: Any) -> "EpisodeConfig":
+    def of(cls, game: str, *, protocol: str = "vae_iw", **settings: Any) -> "EpisodeConfig":
         """The config with settings named as the flags are: `of("Pong", features="ram", budget_nodes=100)`.
 
-        As with the flags, a budget in nodes that is given alone is the only budget.
+        As with the flags, a budget in nodes that is given alone is the only budget, and settings come before those of
+        the protocol, one of `PROTOCOLS`.
         """
+        from vaeiw_jax.playing import protocols  # which is about this class
+
         known = configs.names(cls)
         for name in settings:
             if name not in known:
                 raise unknown("setting", name, known)
         if settings.get("budget_nodes") is not None:
             settings.setdefault("budget_seconds", None)
+        settings = protocols.settings(protocol, settings) | settings
         return configs.from_settings(cls, {"game": game} | settings, partial=True)
 
     def named_after(
@@ -203,7 +207,7 @@ class Episode(PlannedEpisode):
         if not self.config.planner.search.looks_ahead:
             return 0, lambda snapshot, previous: np.zeros(0, np.int32)
         if given is not None:
-            chosen = given
+            chosen = registry.require_feature_set(given)
         else:
             shape = self.simulator.screen_shape
             seen_in_random_play = functools.partial(

@@ -1,7 +1,6 @@
 """Runs on disk: where an episode's files are, playing it to the end, and going on after a crash."""
 
 import dataclasses
-import functools
 import gc
 import time
 from collections.abc import Callable
@@ -30,7 +29,7 @@ class PlayConfig:
     """One run: how to play, and with which seed."""
 
     episode: EpisodeConfig
-    seed: int = field(default=0, metadata={"help": "of all that is random"})
+    seed: int = field(default=0, metadata={"help": "random seed"})
     emulators: int | None = field(default=None, metadata={"help": _EMULATORS_HELP})
     save_seconds: float = field(
         default=30.0, metadata={"help": "seconds between saves, which is what a crash may cost"}
@@ -151,16 +150,21 @@ def play(
       The record, which is not made again if it is there; None if interrupted and saved.
     """
     config = dataclasses.replace(config, episode=config.episode.named_after(features, search))
-    run = Run(workdir, config.episode.atari.game, config.seed)
+    run = Run(Path(workdir), config.episode.atari.game, config.seed)
     identity = configs.settings(config.episode.identified())
     del identity["game"]  # games may share a work directory
+    defaults = configs.defaults(EpisodeConfig)
     with workdirs.alone(run.lock, run.record):
-        workdirs.claim(workdir, identity, configs.defaults(EpisodeConfig))
-        record = finished(config, workdir)
+        workdirs.require_same(run.workdir, identity, defaults)
+        record = finished(config, run.workdir)
         if record is not None:
             return record
-        make = functools.partial(make_episode, features=features, search=search)
-        return _play(config, run, interrupted, tell, make)
+        started, emulators = time.time(), num_emulators(config.episode, config.emulators)
+        episode = make_episode(
+            config.episode, config.seed, emulators, features=features, search=search
+        )
+        workdirs.claim(run.workdir, identity, defaults)  # now that nothing refused the config
+        return _play(config, run, episode, interrupted, tell, started, emulators)
 
 
 def finished(config: PlayConfig, workdir: Path) -> dict[str, Any] | None:
@@ -188,13 +192,12 @@ def read_record(run: Run) -> dict[str, Any] | None:
 def _play(
     config: PlayConfig,
     run: Run,
+    episode: Episode,
     interrupted: Interrupted,
     tell: Tell,
-    make_episode: Callable[..., Episode],
+    started: float,
+    emulators: int,
 ) -> dict[str, Any] | None:
-    started = time.time()
-    emulators = num_emulators(config.episode, config.emulators)
-    episode = make_episode(config.episode, config.seed, emulators)
     resumed_at = _resume(episode, run)
     freeze_garbage_collector()
     tell(episode.progress())

@@ -42,12 +42,18 @@ def section(results: EvaluationResults) -> str:
     return render("published_section.md", begin=BEGIN, end=END, **_values(_table(results)))
 
 
+def require_place(readme: Path) -> None:
+    """Refuses a README without the two marks that a section stands between."""
+    _, found, rest = readme.read_text().partition(BEGIN)
+    if not found or END not in rest:
+        raise UserError(f"{readme} has no place for results: {BEGIN} and, below it, {END}")
+
+
 def insert(readme: Path, text: str) -> None:
     """Puts the section in place of the one that a README has."""
-    before, found, rest = readme.read_text().partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not found or not ended:
-        raise UserError(f"{readme} has no place for results: {BEGIN} and, below it, {END}")
+    require_place(readme)
+    before, _, rest = readme.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
     durable.write_bytes(readme, (before + text.strip() + after).encode())
 
 

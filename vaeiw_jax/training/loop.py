@@ -67,6 +67,7 @@ def train(
       The record, which is not made again if it is there; None if interrupted and saved.
     """
     compilation.fit_threads()
+    workdir = Path(workdir)
     primary, path = sharding.is_primary(), workdir / records.TRAINING
     with workdirs.alone_in(workdir) if primary else contextlib.nullcontext():
         saved = _saved_config(config, workdir / CONFIG)

@@ -148,7 +148,7 @@ class TrainConfig:
         default=0,
         metadata={"help": "steps of an epoch between validations; 0: one at its end, as always"},
     )
-    seed: int = dataclasses.field(default=0, metadata={"help": "of all that is random"})
+    seed: int = dataclasses.field(default=0, metadata={"help": "random seed"})
     clip_norm: float = dataclasses.field(
         default=0.0, metadata={"help": "clip gradients to this global norm; 0: do not"}
     )
