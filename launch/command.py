@@ -77,6 +77,12 @@ def required(flag: flags.FlagHolder[str | None]) -> str:
     return flag.value
 
 
+def require_with(flag: flags.FlagHolder[bool], other: flags.FlagHolder[bool]) -> None:
+    """Refuses a flag that changes nothing without another."""
+    if flag.value and not other.value:
+        raise UserError(f"--{flag.name} changes nothing without --{other.name}; give both")
+
+
 def given(name: str) -> bool:
     """Whether the user gave the flag on the command line."""
     return name in flags.FLAGS and bool(flags.FLAGS[name].present)

@@ -16,14 +16,17 @@ from absl import flags
 from launch import command, play_flags
 from vaeiw_jax import durable
 from vaeiw_jax.errors import UserError
-from vaeiw_jax.playing import video
+from vaeiw_jax.playing import protocols, video
+from vaeiw_jax.playing.episodes import EpisodeConfig
 from vaeiw_jax.playing.runs import PlayConfig, Run, play
 
 command.define_flags(PlayConfig)
 flags.adopt_module_key_flags(play_flags)
 _RUNS = flags.DEFINE_integer("runs", 1, "how many runs, with seeds counted up from --seed")
 _WORKDIR = flags.DEFINE_string(
-    "workdir", None, "where everything is recorded (default: runs/GAME-FEATURES-PLANNER)"
+    "workdir",
+    None,
+    "where everything is recorded (default: runs/GAME-FEATURES-PLANNER, and the protocol if one is given)",
 )
 _VIDEO = flags.DEFINE_boolean("video", False, "film every run, to WORKDIR/videos/GAME/seed-S.mp4")
 _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated frame (60 a second)")
@@ -55,13 +58,23 @@ def describe(record: dict[str, Any], run: Run, played_before: bool) -> str:
     )
 
 
+def default_workdir(episode: EpisodeConfig, protocol: str) -> Path:
+    """A directory for games of one kind."""
+    kind, _, which = episode.features.features.partition(":")
+    parts = [episode.atari.game, kind, Path(which).name, episode.planner.planner.replace(":", "-")]
+    if protocol != protocols.DEFAULT:
+        parts.append(protocol)
+    return Path("runs") / "-".join(part for part in parts if part)
+
+
 def main() -> int | None:
     config = command.read_flags(PlayConfig, play_flags.settings(PlayConfig))
     if _RUNS.value < 1:
         raise UserError(f"--runs must be at least 1, not {_RUNS.value}")
     episode = config.episode
     game = episode.atari.game
-    default = Path("runs") / f"{game}-{episode.features.kind}-{episode.planner.planner}"
+    command.require_with(_EVERY_FRAME, _VIDEO)
+    default = default_workdir(episode, play_flags.PROTOCOL.value)
     workdir = Path(_WORKDIR.value) if _WORKDIR.value else default
     play_flags.tell_features(episode)
     interrupt = command.Interrupt()

@@ -18,6 +18,7 @@ _EVERY_FRAME = flags.DEFINE_boolean("every_frame", False, "film every emulated f
 
 
 def main() -> int | None:
+    command.require_with(_EVERY_FRAME, _VIDEO)
     run = runs.find(Path(command.required(_WORKDIR)), _GAME.value, _SEED.value)
     with command.progress_bar("replaying", "actions", leave=False) as bar:
         config, record = replaying.verify(run, bar.tell)

@@ -94,6 +94,20 @@ def test_the_defaults_are_the_papers(launch, tmp_path):
     assert settings["width"] == 1
 
 
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ((), "Pong-vae-random"),
+        (("--features=vae:universal",), "Pong-vae-universal-random"),
+        (("--protocol=recommended",), "Pong-vae-random-recommended"),
+    ],
+)
+def test_without_a_directory_models_and_protocols_have_their_own(launch, tmp_path, flags, name):
+    flags = ("--game=Pong", "--planner=random", "--max_actions=1", *flags)
+    assert launch("play", *flags, cwd=tmp_path).returncode == 0
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [name]
+
+
 def test_runs_count_seeds_up_and_finished_ones_are_not_played_again(launch, tmp_path):
     flags = ("--game=Breakout", "--features=basic", *SHORT, f"--workdir={tmp_path}")
     first = launch("play", *flags, "--seed=4", "--runs=2")
@@ -221,6 +235,7 @@ def test_without_ffmpeg_a_sentence_says_so_and_the_game_is_kept(launch, tmp_path
         (("--game=Pong", "extra"), "unexpected argument 'extra'"),
         (("--game=Pong", "--features=ram", "--background_mask"), "changes nothing"),
         (("--game=Pong", "--workdir=/proc/nowhere"), "/proc/nowhere"),
+        (("--game=Pong", "--every_frame"), "--every_frame changes nothing without --video"),
     ],
 )
 def test_bad_input_is_answered_with_a_sentence(launch, tmp_path, flags, sentence):

@@ -70,7 +70,7 @@ class PlannerConfig:
         default=False,
         metadata={
             "help": "where nothing new is left to find and budget is, go on with a wider notion of novelty: learned "
-            "features by true bits, then by --literals, then by --changes, unusual ones then in pairs"
+            "features by true bits, then by --literals, then by --changes, then by pairs of unusual bits in their place"
         },
     )
     max_depth: int = field(
