@@ -285,6 +285,8 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> list[Snapshot]:
 
 def rom_id(game: str) -> str:
     """The file name of a game's ROM, from any spelling: `ALE/MsPacman-v5` gives `ms_pacman`."""
+    if "," in game:
+        raise UserError(f"{game!r} are several games, and one is wanted here")
     letters = _letters(game)
     found = _rom_ids().get(letters)
     if found is None:

@@ -95,6 +95,8 @@ def read(path: Path) -> dict[str, np.ndarray]:
         zipfile.BadZipFile,
     ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if isinstance(error, pickle.UnpicklingError):  # whose text advises to load it all the same
+            reason = "it is no file of tensors alone"
         raise UserError(
             f"{path} cannot be read as weights ({reason});"
             " save them with torch.save(model.state_dict(), FILE)"
