@@ -71,6 +71,9 @@ def show_plan(all_jobs: Sequence[Job]) -> None:
     """The jobs that are not done yet, and how long they take."""
     seconds = estimates.at_most(all_jobs, _CPUS.value)
     left = [job for job in all_jobs if not job.is_done()]
+    if not left:
+        print("nothing is left to do")
+        return
     for job in left:
         print(f"{job.kind:<8} {job.name}  (at most {estimates.duration(seconds[job.name])})")
     print()
