@@ -100,10 +100,10 @@ def _normalised(results: ExperimentResults) -> tuple[dict[str, dict[str, float]]
 
 
 def _limits(values: Mapping[str, Mapping[str, float]], room: float) -> tuple[float, float]:
-    """Of an axis of normalised scores; `room` is a factor beyond the highest."""
+    """Of an axis of normalised scores, so that every dot is whole; `room` is a factor beyond the highest."""
     shown = [value for by_game in values.values() for value in by_game.values()]
     low, high = min([*shown, 0.0]), max([*shown, 120.0])
-    return min(-4, low * 1.6), high * room
+    return min(low - 4, low * 1.6), high * room
 
 
 def _percent(value: float, _: object) -> str:
