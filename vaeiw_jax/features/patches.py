@@ -10,6 +10,9 @@ Positions whose patch did not change since a reference screen keep their id and 
 as bit sets: one word per row of a grid, for no grid has more than 64 columns.
 
 An output depends on its patch alone, to the last bit: every row goes through the same additions in the same order.
+
+Everything that is compiled is in this one file: Numba compiles anew when a function's own file changes, and would go on
+using an old version of what it calls in another.
 """
 
 import contextlib
